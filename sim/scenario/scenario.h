@@ -1,0 +1,62 @@
+// One run, fully specified: what to train, on what, split how, wired how. Immutable once loaded.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/model/model.h"
+#include "sim/plan/mesh.h"
+#include "sim/topology/topology.h"
+#include "sim/units/units.h"
+
+namespace trainwire {
+
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
+enum class OptimizerKind : std::uint8_t { sgd, momentum, adam, adamw };
+enum class Recompute : std::uint8_t { none, selective, full };
+enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
+enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
+enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses };
+
+struct Training {
+  std::int64_t sequence = 0;     // tokens; vision models: image side
+  std::int64_t micro_batch = 1;  // sequences or images a rank handles at once
+  std::int64_t global_batch = 1; // a step, over all replicas
+  Precision precision = Precision::bf16;
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  Recompute recompute = Recompute::none;
+  DType grad_dtype = DType::fp32;
+  double learning_rate = 1e-3;   // executed runs
+  int steps = 5;                 // executed runs: measured steps after one warm-up
+  std::int64_t seed = 1;         // parameters and data
+};
+
+struct Strategy {
+  struct { int degree = 1; Sharding sharding = Sharding::none; Bytes bucket{25.0 * 1024 * 1024}; bool overlap = true; } data;
+  struct { int degree = 1; bool sequence_parallel = false; } tensor;
+  struct { int degree = 1; PipelineSchedule schedule = PipelineSchedule::one_f_one_b; int interleave = 1;
+           std::vector<std::int64_t> layers; } pipeline;  // layers: blocks a stage; empty: evenly
+  struct { int degree = 1; ContextMethod method = ContextMethod::ring; } context;
+  struct { int degree = 1; } expert;
+  std::array<Axis, axis_count> order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
+};
+
+struct Scenario {
+  std::string name, question;
+  std::filesystem::path file;
+  std::vector<std::filesystem::path> inputs;  // every file that was read
+  Model model;
+  Topology topology;
+  Training training;
+  Strategy strategy;
+  DeviceMesh mesh;
+  std::vector<DeviceId> placement;  // rank -> device
+  int world_size() const { return mesh.size(); }
+  std::int64_t micro_batches() const;  // a replica runs in a step
+};
+
+// Throws ConfigError with every problem found. `overrides` as in --set key=value.
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+
+}  // namespace trainwire
