@@ -45,7 +45,7 @@ enum class OpKind : std::uint8_t {
   relu,
   add,            // x + y
   logits_max,     // logits (rows,V) -> (rows): maximum over the rank's vocabulary shard
-  logits_sum,     // logits, max -> (rows,2): sum of exp(logit-max); the target's logit (0 where another rank has it)
+  logits_sum,     // logits, max, targets -> (rows,2): sum of exp(logit-max); the target's logit (0 where another rank has it)
   cross_entropy,  // logits, max, sums, targets -> loss (1): sum over the rows of the micro-batch / tokens of the step
   conv2d,         // x (B,C,h,w), weight (O,C·k·k) -> (B,O,h',w'); attributes: kernel, stride, padding
   batch_norm,     // x (B,C,h,w), gain, bias (C) -> y, statistics (C,2): batch mean and 1/sigma
