@@ -51,12 +51,12 @@ void read_llama_like(Reader& reader, Model& model) {
     reader.fail("partial_rotary_factor", "rotating only a part of each head is not supported");
   t.tied = reader.flag("tie_word_embeddings", false);
   t.max_sequence = 2048;  // the default of transformers
+  if (!reader.has(llama_keys.ffn_hidden)) reader.fail(llama_keys.ffn_hidden, "is missing");
   read_transformer_sizes(reader, llama_keys, t);
 }
 
 void read_llama(Reader& reader, Model& model) {
   read_llama_like(reader, model);
-  reader.require_integer("intermediate_size", 1, max_size);
   const bool attention = reader.flag("attention_bias", false), mlp = reader.flag("mlp_bias", false);
   model.transformer.biases = attention && mlp;
   if (attention != mlp)

@@ -27,7 +27,6 @@ std::int64_t optional_size(Reader& reader, const char* key, std::int64_t current
 }
 
 void check(Reader& reader, const TransformerKeys& keys, const Transformer& t, bool free_head_dim) {
-  if (t.hidden <= 0 || t.heads <= 0 || t.kv_heads <= 0) return;  // said already
   if (!free_head_dim && t.heads * t.head_dim != t.hidden)
     reader.fail(keys.hidden, fmt::format("must be a multiple of {} = {}", keys.heads, t.heads),
                 keys.head_dim == nullptr ? "" : fmt::format("Or give {}.", keys.head_dim));
@@ -43,6 +42,7 @@ void check(Reader& reader, const TransformerKeys& keys, const Transformer& t, bo
 }  // namespace
 
 void read_transformer_sizes(Reader& reader, const TransformerKeys& keys, Transformer& t) {
+  const std::size_t before = reader.problems().all().size();
   forget_derived(t);
   const bool free_head_dim = t.head_dim > 0 || (keys.head_dim != nullptr && reader.has(keys.head_dim));
   t.layers = size_or(reader, keys.layers, t.layers, max_layers);
@@ -56,7 +56,7 @@ void read_transformer_sizes(Reader& reader, const TransformerKeys& keys, Transfo
                        ? size_or(reader, keys.max_sequence, t.max_sequence, max_size)
                        : reader.integer(keys.max_sequence, t.max_sequence, 1, max_size);
   derive(t);
-  check(reader, keys, t, free_head_dim);
+  if (reader.problems().all().size() == before) check(reader, keys, t, free_head_dim);
 }
 
 void read_transformer_fields(Reader& reader, Model& model) {
