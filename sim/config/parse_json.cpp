@@ -80,9 +80,31 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
   const Position& position_;
 };
 
+// Python's json module writes Infinity and NaN, which JSON does not have, into config.json files: read as null.
+std::string without_python_numbers(std::string_view text) {
+  std::string result;
+  bool quoted = false;
+  while (!text.empty()) {
+    std::size_t skip = 0;
+    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"})
+      if (!quoted && skip == 0 && text.substr(0, word.size()) == word) skip = word.size();
+    if (skip > 0) {
+      result += "null";
+    } else {
+      const bool escaped = quoted && text[0] == '\\' && text.size() > 1;
+      if (text[0] == '"') quoted = !quoted;
+      skip = escaped ? 2 : 1;
+      result += text.substr(0, skip);
+    }
+    text.remove_prefix(skip);
+  }
+  return result;
+}
+
 }  // namespace
 
-Value parse_json(std::string_view text, const std::string& file, Problems& problems) {
+Value parse_json(std::string_view original, const std::string& file, Problems& problems) {
+  const std::string text = without_python_numbers(original);
   ValueBuilder builder(file, problems);
   Position position;
   Events events(builder, position);
