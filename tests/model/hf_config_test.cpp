@@ -1,0 +1,158 @@
+// Hugging Face config.json files as people have them.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/model/support.h"
+#include "tests/test.h"
+
+using namespace trainwire;
+
+namespace {
+
+// A config in JSON text, one key a line, read like a file of that name.
+Model read(const std::string& text, Problems& problems) {
+  const Value value = read_text(text, "config.json", problems);
+  return problems.empty() ? read_hf_config(value, problems) : Model{};
+}
+
+std::string problems_of(const std::string& text) {
+  Problems problems;
+  read(text, problems);
+  return messages(problems);
+}
+
+const std::string llama =
+    "{\n\"architectures\": [\"LlamaForCausalLM\"],\n\"num_hidden_layers\": 2,\n\"vocab_size\": "
+    "100,\n\"intermediate_size\": 96,\n";
+
+}  // namespace
+
+TEST_CASE("a Llama config's optional keys default as in transformers", "[model]") {
+  Problems problems;
+  const Model model =
+      read(llama + "\"hidden_size\": 64,\n\"num_attention_heads\": 4, \"sliding_window\": null}", problems);
+  CHECK(messages(problems) == "");
+  const Transformer& t = model.transformer;
+  CHECK(t.kv_heads == 4);
+  CHECK(t.head_dim == 16);
+  CHECK(t.max_sequence == 2048);
+  CHECK(t.rotary_theta == 10000.0F);
+  CHECK_FALSE(t.tied);
+}
+
+TEST_CASE("a GPT-2 config has learned positions, biases and a tied head", "[model]") {
+  Problems problems;
+  const Model model = read(R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_inner": null,
+    "n_positions": 1024, "vocab_size": 50257})",
+                           problems);
+  CHECK(messages(problems) == "");
+  CHECK(parameter_count(model) == 124'439'808);
+}
+
+TEST_CASE("an explicit head_dim need not be hidden / heads", "[model]") {
+  Problems problems;
+  const Model model = read(llama + "\"hidden_size\": 60,\n\"num_attention_heads\": 8, \"head_dim\": 10}", problems);
+  CHECK(messages(problems) == "");
+  CHECK(model.transformer.head_dim == 10);
+}
+
+TEST_CASE("a sliding window that is on limits the sequence to where full attention is the same", "[model]") {
+  const std::string body =
+      "\"num_hidden_layers\": 2, \"vocab_size\": 100, \"intermediate_size\": 96, \"hidden_size\": 64,"
+      "\"num_attention_heads\": 4, \"max_position_embeddings\": 4096, \"sliding_window\": 1024";
+  Problems problems;
+  CHECK(read("{\"model_type\": \"mistral\", " + body + "}", problems).transformer.max_sequence == 1024);
+  CHECK(read("{\"model_type\": \"qwen2\", " + body + "}", problems).transformer.max_sequence == 4096);
+  CHECK(read("{\"model_type\": \"qwen2\", \"use_sliding_window\": true, " + body + "}", problems)
+            .transformer.max_sequence == 1024);
+  CHECK(messages(problems) == "");
+}
+
+TEST_CASE("a malformed config is a problem with file and line", "[model]") {
+  struct Row {
+    std::string text, expected;
+  };
+  const Row row = GENERATE(
+      Row{llama + "\"hidden_size\": 100,\n\"num_attention_heads\": 8}",
+          "config.json:6: hidden_size = 100: must be a multiple of num_attention_heads = 8"},
+      Row{llama + "\"hidden_size\": 64,\n\"num_attention_heads\": 8,\n\"num_key_value_heads\": 5}",
+          "config.json:8: num_key_value_heads = 5: must divide num_attention_heads = 8"},
+      Row{llama + "\"hidden_size\": 64,\n\"num_attention_heads\": \"8\"}", "config.json:7: num_attention_heads = 8"},
+      Row{llama + "\"hidden_size\": 64,\n\"num_attention_heads\": -8}", "config.json:7: num_attention_heads = -8"},
+      Row{llama + "\"hidden_size\": 64}", "num_attention_heads: is missing"},
+      Row{llama + "\"hidden_size\": 64,\n\"num_attention_heads\": 8,\n\"hidden_act\": \"relu\"}",
+          "config.json:8: hidden_act = relu"},
+      Row{llama + "\"hidden_size\": 64,\n\"num_attention_heads\": 8,\n\"attention_bias\": true}",
+          "config.json:8: attention_bias = true"},
+      Row{"{\"model_type\": \"qwen3\"}", "qwen3 is not supported yet: it normalises queries and keys"},
+      Row{"{\"model_type\": \"new\", \"num_experts\": 8}", "new is not supported yet: it is a mixture of experts"},
+      Row{"{\"model_type\": \"unheard-of\"}",
+          "model_type = unheard-of: unheard-of is not supported yet. Supported: GPT2LMHeadModel"},
+      Row{"{\"hidden_size\": 64}", "neither architectures nor model_type"});
+  const std::string text = problems_of(row.text);
+  CAPTURE(row.text, text);
+  CHECK(contains(text, row.expected));
+  CHECK(contains(text, "config.json:"));
+}
+
+TEST_CASE("a config that ends too early names file and line, and Python's Infinity does not hide what is wrong",
+          "[model]") {
+  const auto folder = std::filesystem::temp_directory_path() / ("trainwire-hf-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto problems_of_file = [&](const std::string& text) {
+    std::ofstream(folder / "config.json") << text;
+    Problems problems;
+    load(folder.string(), problems);
+    return messages(problems);
+  };
+  CHECK(contains(problems_of_file(llama + "\"hidden_size\": 6"), "config.json:6: not valid JSON"));
+  const std::string text =
+      problems_of_file("{\"model_type\": \"nemotron_h\", \"time\": [-Infinity, NaN, \"NaN \\\" NaN\"]}");
+  CAPTURE(text);
+  CHECK(contains(text, "config.json:1: model_type = nemotron_h: nemotron_h is not supported yet"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("every sample config loads with its published parameter count or is refused by name", "[model]") {
+  const char* set = std::getenv("TRAINWIRE_SAMPLES");
+  const std::filesystem::path samples = set != nullptr
+                                            ? std::filesystem::path(set)
+                                            : std::filesystem::path(TRAINWIRE_SOURCE_DIR) / ".." / "shared" / "samples";
+  const std::filesystem::path folder = samples / "hf_configs";
+  if (!std::filesystem::is_directory(folder)) {
+    WARN("SKIPPED: no sample configs in " << folder << " (set TRAINWIRE_SAMPLES)");
+    return;
+  }
+  // Parameters of the checkpoints on the Hugging Face hub.
+  const std::map<std::string, std::int64_t> published = {{"openai-community--gpt2", 124'439'808},
+                                                         {"openai-community--gpt2-large", 774'030'080},
+                                                         {"meta-llama--Llama-2-7b-hf", 6'738'415'616},
+                                                         {"meta-llama--Llama-2-13b-hf", 13'015'864'320},
+                                                         {"meta-llama--Llama-2-70b-hf", 68'976'648'192},
+                                                         {"meta-llama--Meta-Llama-3-8B", 8'030'261'248},
+                                                         {"Qwen--Qwen2-7B", 7'615'616'512},
+                                                         {"Qwen--Qwen1.5-110B", 111'209'914'368},
+                                                         {"microsoft--Phi-3-mini-4k-instruct", 3'821'079'552},
+                                                         {"microsoft--Phi-3-medium-4k-instruct", 13'960'238'080}};
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string file = entry.path().filename().string();
+    Problems problems;
+    const Model model = load(entry.path().string(), problems);
+    const auto known = published.find(file.substr(0, file.find(".config.json")));
+    CAPTURE(file, messages(problems));
+    if (known != published.end()) {
+      REQUIRE(problems.empty());
+      CHECK(parameter_count(model) == known->second);
+    } else {
+      REQUIRE(problems.all().size() == 1);
+      CHECK((contains(messages(problems), "is not supported yet") ||
+             contains(messages(problems), "neither architectures")));
+      CHECK(contains(messages(problems), file + ":"));
+      CHECK(contains(messages(problems), "Supported: "));
+    }
+  }
+}
