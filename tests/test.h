@@ -4,9 +4,12 @@
 
 #if TRAINWIRE_CATCH2 == 2
 #include <catch2/catch.hpp>
+// Matcher for CHECK_THAT: the text holds this piece.
+inline auto contains(const std::string& piece) { return Catch::Matchers::Contains(piece); }
 #else
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+inline auto contains(const std::string& piece) { return Catch::Matchers::ContainsSubstring(piece); }
 #endif
 
 // Relative distance of two numbers; 0 when both are 0.

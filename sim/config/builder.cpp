@@ -83,11 +83,12 @@ void ValueBuilder::place(Value value, std::size_t anchor, int line) {
     parent.has_key = true;
   } else {
     value.where.line = parent.key_line;  // the line that a person looks for is the key's
-    if (const Value* first = parent.value.find(parent.key)) {
-      problems_.add({value.where, parent.key, value.text(),
-                     fmt::format("is given twice, first in line {}", first->where.line), "Remove one"});
-    } else {
+    const auto [first, is_new] = parent.lines.emplace(parent.key, parent.key_line);
+    if (is_new) {
       parent.value.fields.emplace_back(std::move(parent.key), std::move(value));
+    } else {
+      problems_.add({value.where, parent.key, value.text(),
+                     fmt::format("is given twice, first in line {}", first->second), "Remove one"});
     }
     parent.has_key = false;
   }

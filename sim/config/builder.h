@@ -3,13 +3,16 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/config/value.h"
 
 namespace trainwire {
 
-constexpr std::uintmax_t max_file_bytes = 16U << 20;
+// yaml-cpp needs up to 140 bytes of memory and 1 us a byte of text: 2 MiB are read or refused within seconds.
+constexpr std::uintmax_t max_yaml_bytes = 2U << 20;
+constexpr std::uintmax_t max_json_bytes = 16U << 20;
 constexpr std::size_t max_depth = 64;
 constexpr std::size_t max_values = 500'000;  // aliases expanded: a short file can stand for billions
 
@@ -36,6 +39,7 @@ class ValueBuilder {
     std::size_t anchor = 0;
     std::string key;  // of a map: read, its value awaited
     int key_line = 0;
+    std::unordered_map<std::string, int> lines;  // of a map: where its keys stand
     bool has_key = false;
   };
   void place(Value value, std::size_t anchor, int line);

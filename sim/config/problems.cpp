@@ -10,11 +10,14 @@
 namespace trainwire {
 namespace {
 
+constexpr std::size_t max_shown = 50;
+
 std::string joined(const std::vector<Problem>& problems) {
   std::string text;
-  for (const Problem& problem : problems) {
-    if (!text.empty()) text += '\n';
-    text += to_text(problem);
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (i > 0) text += '\n';
+    if (i == max_shown) return text + fmt::format("... and {} more problems.", problems.size() - i);
+    text += to_text(problems[i]);
   }
   return text;
 }

@@ -48,6 +48,8 @@ Value parse_text(std::string_view text, const std::string& name, bool json, Prob
   }
 }
 
+bool is_json(const fs::path& file) { return file.extension() == ".json"; }
+
 // The whole file, or a problem.
 bool read_bytes(const fs::path& file, const Where& blame, std::string& text, Problems& problems) {
   std::error_code error;
@@ -65,8 +67,9 @@ bool read_bytes(const fs::path& file, const Where& blame, std::string& text, Pro
     return refuse(fs::is_directory(status) ? "is a folder, not a file" : "is not a file");
   const auto size = fs::file_size(file, error);
   if (error) return refuse("cannot be read: " + error.message());
-  if (size > max_file_bytes) {
-    return refuse(fmt::format("is {} MiB long, files over {} MiB are not read", size >> 20, max_file_bytes >> 20));
+  const auto limit = is_json(file) ? max_json_bytes : max_yaml_bytes;
+  if (size > limit) {
+    return refuse(fmt::format("is {} MiB long, files over {} MiB are not read", size >> 20, limit >> 20));
   }
   std::ifstream stream(file, std::ios::binary);
   text.resize(size);
@@ -111,7 +114,7 @@ Value read_chain(const fs::path& file, const Where& blame, std::vector<fs::path>
   }
   std::string text;
   if (!read_bytes(file, blame, text, problems)) return {};
-  Value value = parse_text(text, file.string(), file.extension() == ".json", problems);
+  Value value = parse_text(text, file.string(), is_json(file), problems);
   const Value* include = value.find("include");
   if (include == nullptr) return value;
 

@@ -103,7 +103,7 @@ std::int64_t Reader::integer(const std::string& key, std::int64_t fallback, std:
 std::int64_t Reader::require_integer(const std::string& key, std::int64_t min, std::int64_t max) {
   if (!has(key)) {
     known_.push_back(key);
-    fail(key, "is missing", range_text(min, max).replace(0, 7, "It must be "));
+    fail(key, "is missing", range_text(min, max).replace(0, 4, "It must"));
     return min;
   }
   return integer(key, min, min, max);

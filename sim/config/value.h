@@ -26,7 +26,7 @@ struct Value {
 
 // Reads a YAML file, or JSON where the name ends in .json. A key `include: FILE` (or a list of them) at the top is
 // replaced by that file's fields, which the including file overrides key by key; a cycle is a problem.
-// Refuses files over 16 MiB, binary files and nesting deeper than 64. Problems are appended; then the value is null.
+// Refuses YAML over 2 MiB, JSON over 16 MiB, binary files and nesting deeper than 64. Problems are appended; then the value is null.
 Value read_file(const std::filesystem::path& file, Problems& problems);
 Value read_text(std::string_view text, const std::string& name, Problems& problems);
 
