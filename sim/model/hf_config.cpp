@@ -34,7 +34,7 @@ void read_gpt2(Reader& reader, Model& model) {
 // A window that is on and shorter than the longest sequence: full attention is the same up to the window's length.
 void limit_to_window(Reader& reader, Transformer& t, bool on) {
   if (!on || !reader.has("sliding_window")) return;
-  const std::int64_t window = reader.integer("sliding_window", 0, 1, max_size);
+  const std::int64_t window = reader.integer("sliding_window", 0, 1, max_rows);
   if (window > 0) t.max_sequence = std::min(t.max_sequence, window);
 }
 

@@ -156,3 +156,38 @@ TEST_CASE("every sample config loads with its published parameter count or is re
     }
   }
 }
+
+TEST_CASE("a config with any one value replaced loads as a sound model or gives problems", "[model]") {
+  const std::vector<std::string> keys = {"num_hidden_layers",
+                                         "hidden_size",
+                                         "num_attention_heads",
+                                         "num_key_value_heads",
+                                         "head_dim",
+                                         "intermediate_size",
+                                         "vocab_size",
+                                         "rms_norm_eps",
+                                         "rope_theta",
+                                         "max_position_embeddings",
+                                         "hidden_act",
+                                         "tie_word_embeddings",
+                                         "architectures",
+                                         "attention_bias"};
+  for (const std::string& key : keys)
+    for (const std::string value : {"-1", "0", "3", "1.5", "1e99", "9223372036854775807", "99999999999999999999",
+                                    "\"64\"", "\"\"", "null", "[]", "{}", "[[1]]", "true", "nan"}) {
+      std::string text = "{\"" + key + "\": " + value;
+      const auto other = [&](const std::string& name, const std::string& usual) {
+        if (name != key) text += ", \"" + name + "\": " + usual;
+      };
+      other("architectures", "[LlamaForCausalLM]");
+      other("num_hidden_layers", "2");
+      other("hidden_size", "64");
+      other("num_attention_heads", "4");
+      other("intermediate_size", "96");
+      other("vocab_size", "100");
+      Problems problems;
+      const Model model = read(text + "}", problems);
+      CAPTURE(text, messages(problems));
+      CHECK((!problems.empty() || parameter_count(model) > 0));
+    }
+}

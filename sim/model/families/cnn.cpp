@@ -116,9 +116,9 @@ void read_cnn_fields(Reader& reader, Model& model) {
     reader.fail("blocks", "lists the residual blocks of each group", "ResNet-18 has blocks: [2, 2, 2, 2].");
   net.bottleneck = reader.flag("bottleneck", net.bottleneck);
   net.channels = reader.integer("channels", net.channels, 1, 4096);
-  net.width = reader.integer("width", net.width, 1, 65536);
-  net.classes = reader.integer("classes", net.classes, 1, max_size);
-  net.image = reader.integer("image", net.image, 1, 65536);
+  net.width = reader.integer("width", net.width, 1, 4096);
+  net.classes = reader.integer("classes", net.classes, 1, max_rows);
+  net.image = reader.integer("image", net.image, 1, 16384);
   model.layers = layer_list("stem", blocks > max_layers ? 0 : blocks, "head");
 }
 

@@ -31,8 +31,10 @@ std::vector<Layer> layer_list(const std::string& first, std::int64_t blocks, con
 // `current` where it is set, so that an override may leave the key out; else the key is required.
 std::int64_t size_or(Reader&, const std::string& key, std::int64_t current, std::int64_t max);
 
-// No size of a model may be larger: keeps products of two sizes far from overflow.
-constexpr std::int64_t max_size = 100'000'000;
+// Sizes may not be larger: far beyond any model, and no product of them overflows.
 constexpr std::int64_t max_layers = 10'000;
+constexpr std::int64_t max_heads = 4'096;         // also channels of a head
+constexpr std::int64_t max_width = 1 << 22;       // hidden sizes
+constexpr std::int64_t max_rows = 1'000'000'000;  // of a table: vocabulary, positions, classes
 
 }  // namespace trainwire

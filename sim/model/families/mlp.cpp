@@ -32,10 +32,10 @@ Graph expand_mlp(const Model& model, const Batch& batch) {
 
 void read_mlp_fields(Reader& reader, Model& model) {
   Mlp& mlp = model.mlp;
-  mlp.inputs = size_or(reader, "inputs", mlp.inputs, max_size);
-  mlp.hidden = size_or(reader, "hidden", mlp.hidden, max_size);
+  mlp.inputs = size_or(reader, "inputs", mlp.inputs, max_width);
+  mlp.hidden = size_or(reader, "hidden", mlp.hidden, max_width);
   mlp.layers = size_or(reader, "layers", mlp.layers, max_layers);
-  mlp.classes = size_or(reader, "classes", mlp.classes, max_size);
+  mlp.classes = size_or(reader, "classes", mlp.classes, max_rows);
   const std::int64_t pairs = mlp.layers / 2;
   model.layers = layer_list("first", pairs > 0 ? pairs - 1 : 0, "head");
 }

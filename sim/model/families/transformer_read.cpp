@@ -22,8 +22,8 @@ void derive(Transformer& t) {
   if (t.ffn_hidden == 0) t.ffn_hidden = 4 * t.hidden;
 }
 
-std::int64_t optional_size(Reader& reader, const char* key, std::int64_t current) {
-  return key == nullptr ? current : reader.integer(key, current, 1, max_size);
+std::int64_t optional_size(Reader& reader, const char* key, std::int64_t current, std::int64_t max) {
+  return key == nullptr ? current : reader.integer(key, current, 1, max);
 }
 
 void check(Reader& reader, const TransformerKeys& keys, const Transformer& t, bool free_head_dim) {
@@ -46,15 +46,15 @@ void read_transformer_sizes(Reader& reader, const TransformerKeys& keys, Transfo
   forget_derived(t);
   const bool free_head_dim = t.head_dim > 0 || (keys.head_dim != nullptr && reader.has(keys.head_dim));
   t.layers = size_or(reader, keys.layers, t.layers, max_layers);
-  t.hidden = size_or(reader, keys.hidden, t.hidden, max_size);
-  t.heads = size_or(reader, keys.heads, t.heads, max_size);
-  t.kv_heads = optional_size(reader, keys.kv_heads, t.kv_heads);
-  t.head_dim = optional_size(reader, keys.head_dim, t.head_dim);
-  t.ffn_hidden = optional_size(reader, keys.ffn_hidden, t.ffn_hidden);
-  t.vocab = size_or(reader, keys.vocab, t.vocab, max_size);
+  t.hidden = size_or(reader, keys.hidden, t.hidden, max_width);
+  t.heads = size_or(reader, keys.heads, t.heads, max_heads);
+  t.kv_heads = optional_size(reader, keys.kv_heads, t.kv_heads, max_heads);
+  t.head_dim = optional_size(reader, keys.head_dim, t.head_dim, max_heads);
+  t.ffn_hidden = optional_size(reader, keys.ffn_hidden, t.ffn_hidden, max_width);
+  t.vocab = size_or(reader, keys.vocab, t.vocab, max_rows);
   t.max_sequence = t.positions == Transformer::Positions::learned
-                       ? size_or(reader, keys.max_sequence, t.max_sequence, max_size)
-                       : reader.integer(keys.max_sequence, t.max_sequence, 1, max_size);
+                       ? size_or(reader, keys.max_sequence, t.max_sequence, max_rows)
+                       : reader.integer(keys.max_sequence, t.max_sequence, 1, max_rows);
   derive(t);
   if (reader.problems().all().size() == before) check(reader, keys, t, free_head_dim);
 }
