@@ -97,6 +97,7 @@ struct Program {
 struct ModelParameter {
   std::string name;
   Shape shape;
+  int split = -1;  // the dimension that tensor parallelism divides
   float init_mean = 0, init_std = 0;
   bool decay = false;
 };

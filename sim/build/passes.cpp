@@ -1,0 +1,47 @@
+// The passes in their order: this list is how strategies compose. Each leaves the draft as it is at degree 1.
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "sim/build/build.h"
+#include "sim/build/passes.h"
+
+namespace trainwire {
+namespace {
+
+struct Pass {
+  const char* name;
+  void (*apply)(Draft&, const Scenario&);
+};
+
+constexpr Pass passes[] = {
+    {"lower", lower},                 // the model's forward pass, one micro-batch, unsplit
+    {"tensor", tensor_parallel},      // shapes local to the rank, all-reduces of the forward pass
+    {"backward", backward},           // gradients, all-reduces of the backward pass
+    {"pipeline", pipeline_cut},       // stages, sends and receives
+    {"schedule", pipeline_schedule},  // order of micro-batches
+    {"data", data_parallel},          // gradient buckets and their all-reduces
+    {"optimizer", optimizer},         // updates
+};
+
+void stop_if_unsound(const std::vector<std::string>& violations, const char* pass) {
+  if (violations.empty()) return;
+  std::string text = fmt::format("the plan is unsound after pass '{}':", pass);
+  for (const std::string& v : violations) text += "\n  " + v;
+  throw std::logic_error(text);
+}
+
+}  // namespace
+
+Plan build_plan(const Scenario& s) {
+  Draft draft;
+  for (const Pass& pass : passes) {
+    pass.apply(draft, s);
+    stop_if_unsound(verify(draft, s.mesh), pass.name);
+  }
+  Plan plan = unroll(draft, s);
+  stop_if_unsound(verify(plan), "unroll");
+  return plan;
+}
+
+}  // namespace trainwire

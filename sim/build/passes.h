@@ -1,0 +1,12 @@
+// The derived passes of sim/build, in the order of passes.cpp.
+#pragma once
+#include "sim/parallel/draft.h"
+
+namespace trainwire {
+
+void lower(Draft&, const Scenario&);         // the model's forward pass for one micro-batch, unsplit
+void backward(Draft&, const Scenario&);      // gradients, from the last operation to the first
+void optimizer(Draft&, const Scenario&);     // one update a layer, states and master weights
+Plan unroll(const Draft&, const Scenario&);  // stages and micro-batches spelled out: one program a stage
+
+}  // namespace trainwire

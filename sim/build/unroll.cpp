@@ -1,0 +1,202 @@
+// Spells a finished draft out: one program a pipeline stage, its micro-batches in the order of the schedule, buffers a
+// micro-batch, and the dependencies between streams that the buffers imply.
+#include <array>
+#include <map>
+#include <stdexcept>
+
+#include "sim/build/passes.h"
+
+namespace trainwire {
+namespace {
+
+bool lasts_the_step(Category c) {
+  return c == Category::parameter || c == Category::gradient || c == Category::optimizer || c == Category::workspace;
+}
+
+// What is known of the order: by stream, the newest operation that has ended for certain.
+using Clock = std::array<OpId, stream_count>;
+
+class Unroller {
+ public:
+  Unroller(const Draft& d, int stage, std::int64_t micro_batches) : draft_(d), stage_(stage), count_(micro_batches) {
+    program_.role = "stage " + std::to_string(stage);
+    program_.stage = stage;
+    program_.layers = d.layers;
+    tensor_of_.assign(d.tensors.size(), -1);
+    buffer_of_.assign(d.tensors.size(), {});
+    newest_.fill(-1);
+  }
+
+  Program run() {
+    const auto& turns = draft_.turns[static_cast<std::size_t>(stage_)];
+    for (std::size_t t = 0; t < turns.size(); ++t) {
+      const bool last = t + 1 == turns.size();
+      if (turns[t].forward)
+        emit_list(draft_.forward, 0, turns[t].micro_batch, false);
+      else
+        emit_list(draft_.backward, draft_.forward.size(), turns[t].micro_batch, last);
+    }
+    const std::size_t base = draft_.forward.size() + draft_.backward.size();
+    for (std::size_t i = 0; i < draft_.step.size(); ++i)
+      if (draft_.step[i].after < 0 && draft_.step[i].op.stage == stage_) emit(draft_.step[i].op, base + i, -1);
+    return std::move(program_);
+  }
+
+ private:
+  void emit_list(const std::vector<DraftOp>& ops, std::size_t base, std::int32_t micro_batch, bool last_turn) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].stage != stage_) continue;
+      emit(ops[i], base + i, micro_batch);
+      if (last_turn) emit_triggered(static_cast<int>(i));
+    }
+  }
+
+  void emit_triggered(int after) {
+    const std::size_t base = draft_.forward.size() + draft_.backward.size();
+    for (std::size_t i = 0; i < draft_.step.size(); ++i)
+      if (draft_.step[i].after == after && draft_.step[i].op.stage == stage_) emit(draft_.step[i].op, base + i, -1);
+  }
+
+  TensorId local_tensor(TensorId t) {
+    TensorId& local = tensor_of_[static_cast<std::size_t>(t)];
+    if (local < 0) {
+      Tensor copy = tensor(draft_, t);
+      if (copy.view_of >= 0) copy.view_of = local_tensor(copy.view_of);
+      program_.tensors.push_back(std::move(copy));
+      local = static_cast<TensorId>(program_.tensors.size() - 1);
+    }
+    return local;
+  }
+
+  BufferId buffer(TensorId t, std::int32_t micro_batch) {
+    const std::int32_t slot = lasts_the_step(tensor(draft_, t).category) ? -1 : micro_batch;
+    auto& buffers = buffer_of_[static_cast<std::size_t>(t)];
+    if (buffers.empty()) buffers.assign(static_cast<std::size_t>(slot < 0 ? 1 : count_), -1);
+    BufferId& b = buffers[static_cast<std::size_t>(slot < 0 ? 0 : slot)];
+    if (b < 0) {
+      const TensorId whole = tensor(draft_, t).view_of;
+      const BufferId owner = whole >= 0 ? buffer(whole, -1) : -1;
+      program_.buffers.push_back({local_tensor(t), slot});
+      b = static_cast<BufferId>(program_.buffers.size() - 1);
+      root_.push_back(owner >= 0 ? owner : b);
+      Clock none;
+      none.fill(-1);
+      last_write_.push_back(none);
+      last_read_.push_back(none);
+      written_.push_back(false);
+    }
+    return b;
+  }
+
+  Range operands(const std::vector<TensorId>& tensors, std::int32_t micro_batch) {
+    std::vector<BufferId> ids;
+    for (const TensorId t : tensors) ids.push_back(buffer(t, micro_batch));
+    const auto first = static_cast<std::uint32_t>(program_.operands.size());
+    program_.operands.insert(program_.operands.end(), ids.begin(), ids.end());
+    return {first, static_cast<std::uint32_t>(ids.size())};
+  }
+
+  std::uint16_t attributes(const Attributes& a) {
+    for (std::size_t i = 0; i < program_.attributes.size(); ++i)
+      if (program_.attributes[i] == a) return static_cast<std::uint16_t>(i);
+    program_.attributes.push_back(a);
+    return static_cast<std::uint16_t>(program_.attributes.size() - 1);
+  }
+
+  void emit(const DraftOp& from, std::size_t prototype, std::int32_t micro_batch) {
+    Op op;
+    op.kind = from.kind;
+    op.role = from.role;
+    op.stream = from.stream;
+    op.axis = from.axis;
+    op.reduction = from.reduction;
+    op.layer = static_cast<std::int16_t>(from.layer);
+    op.micro_batch = micro_batch;
+    op.attributes = attributes(from.attributes);
+    op.prototype = static_cast<std::uint32_t>(prototype);
+    op.peer = from.peer;
+    const std::int64_t number = from.message >= 0 ? from.message : static_cast<std::int64_t>(prototype);
+    op.tag = static_cast<std::uint32_t>(number * count_ + (micro_batch < 0 ? 0 : micro_batch));
+    op.inputs = operands(from.inputs, micro_batch);
+    op.outputs = operands(from.outputs, micro_batch);
+    op.accumulate = accumulates(op);
+    order(op);
+    program_.ops.push_back(op);
+  }
+
+  // Gradients of parameters add up over micro-batches: the first writer sets, later ones add.
+  bool accumulates(const Op& op) {
+    if (op.role != Role::weight_gradient && op.role != Role::backward) return false;
+    if (is_communication(op.kind)) return false;
+    bool before = false;
+    for (const BufferId b : program_.outputs(op)) {
+      if (program_.tensor(b).category != Category::gradient) continue;
+      before = before || written_[static_cast<std::size_t>(b)];
+      written_[static_cast<std::size_t>(b)] = true;
+    }
+    return before;
+  }
+
+  // Dependencies on other streams, from who wrote and read the operands last; what is implied already is left out.
+  void order(Op& op) {
+    const auto self = static_cast<std::size_t>(op.stream);
+    const auto id = static_cast<OpId>(program_.ops.size());
+    Clock needed;
+    needed.fill(-1);
+    const auto need = [&needed](const Clock& before) {
+      for (std::size_t s = 0; s < stream_count; ++s) needed[s] = std::max(needed[s], before[s]);
+    };
+    for (const BufferId b : program_.inputs(op)) need(last_write_[root(b)]);
+    for (const BufferId b : program_.outputs(op)) {
+      need(last_write_[root(b)]);
+      need(last_read_[root(b)]);
+    }
+    Clock known;
+    known.fill(-1);
+    if (newest_[self] >= 0) known = clocks_[static_cast<std::size_t>(newest_[self])];
+    op.dependencies.first = static_cast<std::uint32_t>(program_.dependencies.size());
+    while (true) {  // the latest unmet need first: it may imply the others
+      std::size_t latest = stream_count;
+      for (std::size_t s = 0; s < stream_count; ++s)
+        if (s != self && needed[s] > known[s] && (latest == stream_count || needed[s] > needed[latest])) latest = s;
+      if (latest == stream_count) break;
+      program_.dependencies.push_back(needed[latest]);
+      ++op.dependencies.count;
+      const Clock& implied = clocks_[static_cast<std::size_t>(needed[latest])];
+      for (std::size_t s = 0; s < stream_count; ++s) known[s] = std::max(known[s], implied[s]);
+    }
+    for (const BufferId b : program_.inputs(op)) last_read_[root(b)][self] = id;
+    for (const BufferId b : program_.outputs(op)) last_write_[root(b)][self] = id;
+    known[self] = id;
+    clocks_.push_back(known);
+    newest_[self] = id;
+  }
+
+  std::size_t root(BufferId b) const { return static_cast<std::size_t>(root_[static_cast<std::size_t>(b)]); }
+
+  const Draft& draft_;
+  int stage_;
+  std::int64_t count_;
+  Program program_;
+  std::vector<TensorId> tensor_of_;
+  std::vector<std::vector<BufferId>> buffer_of_;
+  std::vector<BufferId> root_;
+  std::vector<Clock> last_write_, last_read_, clocks_;
+  std::vector<bool> written_;
+  Clock newest_;
+};
+
+}  // namespace
+
+Plan unroll(const Draft& d, const Scenario& s) {
+  Plan plan;
+  plan.mesh = s.mesh;
+  plan.parameters = d.parameters;
+  plan.micro_batches = s.micro_batches();
+  for (int stage = 0; stage < s.mesh.degree(Axis::pipeline); ++stage)
+    plan.programs.push_back(Unroller(d, stage, plan.micro_batches).run());
+  for (Rank r = 0; r < plan.mesh.size(); ++r) plan.program_of.push_back(plan.mesh.coordinate(r, Axis::pipeline));
+  return plan;
+}
+
+}  // namespace trainwire

@@ -1,0 +1,72 @@
+// What the passes work on: the operations of one micro-batch of the whole model, before micro-batches and stages are
+// spelled out. Lists grow and shrink here; sim/build/unroll.cpp turns the finished draft into compact programs.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/plan/plan.h"
+#include "sim/scenario/scenario.h"
+
+namespace trainwire {
+
+struct DraftOp {
+  OpKind kind = OpKind::add;
+  Role role = Role::forward;
+  Stream stream = Stream::compute;
+  Axis axis = Axis::tensor;
+  Reduction reduction = Reduction::sum;
+  Attributes attributes;
+  int layer = -1;
+  int stage = 0;
+  int peer = 0;      // point to point
+  int message = -1;  // point to point: number of the transfer, equal on both sides
+  std::vector<TensorId> inputs, outputs;
+};
+
+// An operation of the whole step: runs right after backward operation `after` of the last micro-batch (an index into
+// Draft::backward), or, where after is -1, when all micro-batches are done.
+struct StepOp {
+  DraftOp op;
+  int after = -1;
+};
+
+// One turn of a stage: forward or backward of one micro-batch.
+struct Turn {
+  bool forward = true;
+  std::int32_t micro_batch = 0;
+};
+
+struct Draft {
+  std::vector<Tensor> tensors;
+  std::vector<ModelParameter> parameters;
+  std::vector<TensorId> parameter_tensor;  // by model parameter
+  std::vector<DraftOp> forward, backward;
+  std::vector<StepOp> step;
+  std::vector<std::string> layers;
+  std::vector<int> stage_of_layer;
+  std::vector<std::vector<Turn>> turns;  // by stage
+  int messages = 0;                      // transfers numbered so far
+};
+
+TensorId add_tensor(Draft&, Tensor);
+Tensor& tensor(Draft&, TensorId);
+const Tensor& tensor(const Draft&, TensorId);
+// A tensor with this one's shapes and placement, but another name, type and category.
+TensorId add_like(Draft&, TensorId model, std::string name, DType, Category);
+
+// What a change of placement on one axis needs.
+enum class Transition : std::uint8_t { none, all_reduce, all_gather, reduce_scatter, all_to_all };
+Transition transition(Placement from, Placement to);
+
+// What must hold between passes: operands in range and written before they are read, local shapes that follow from
+// the global ones and the placements. One line a violation.
+std::vector<std::string> verify(const Draft&, const DeviceMesh&);
+
+// A strategy rewrites the draft for its own axis; at degree 1 it leaves the draft as it is.
+void tensor_parallel(Draft&, const Scenario&);    // Megatron's column and row split, all-reduces of the forward pass
+void pipeline_cut(Draft&, const Scenario&);       // layers to stages, sends and receives
+void pipeline_schedule(Draft&, const Scenario&);  // the order of micro-batches on every stage
+void data_parallel(Draft&, const Scenario&);      // gradient buckets and their all-reduces
+
+}  // namespace trainwire

@@ -1,0 +1,132 @@
+// Pipeline parallelism: consecutive layers form a stage; what the next stage reads is sent to it, and its gradient
+// comes back. Bytes on the axis a boundary and micro-batch: B·S·H forward and as much backward.
+// A parameter that two stages use (tied embeddings) is kept on both; their gradients are exchanged and added once.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "sim/parallel/schedules/schedules.h"
+
+namespace trainwire {
+namespace {
+
+// The first layer goes with the first stage, the last with the last; blocks are spread evenly.
+std::vector<int> stages_of_layers(const Draft& d, int stages) {
+  const int blocks = static_cast<int>(d.layers.size()) - 2;
+  std::vector<int> stage{0};
+  for (int b = 0; b < blocks; ++b) stage.push_back(b * stages / blocks);
+  stage.push_back(stages - 1);
+  return stage;
+}
+
+DraftOp transfer(OpKind kind, const DraftOp& reader, TensorId t, int stage, int peer, int message) {
+  DraftOp op;
+  op.kind = kind;
+  op.role = reader.role;
+  op.stream = kind == OpKind::send ? Stream::pipeline_send : Stream::pipeline_receive;
+  op.axis = Axis::pipeline;
+  op.layer = reader.layer;
+  op.stage = stage;
+  op.peer = peer;
+  op.message = message;
+  (kind == OpKind::send ? op.inputs : op.outputs) = {t};
+  return op;
+}
+
+bool travels(const Tensor& t) { return t.category == Category::activation; }
+
+// Puts a send and a receive before the first operation of a stage that reads what another stage produced.
+std::vector<DraftOp> connect(Draft& d, const std::vector<DraftOp>& ops, std::map<TensorId, std::set<int>>& held) {
+  std::vector<DraftOp> result;
+  std::map<TensorId, int> home;
+  for (const auto& [t, stages] : held) home[t] = *stages.begin();
+  for (const DraftOp& op : ops) {
+    for (const TensorId t : op.inputs) {
+      if (!travels(tensor(d, t)) || held[t].count(op.stage) != 0) continue;
+      const int from = home.at(t);
+      if (from != op.stage - 1 && from != op.stage + 1)
+        throw std::logic_error(fmt::format("{} goes from stage {} to stage {}", tensor(d, t).name, from, op.stage));
+      result.push_back(transfer(OpKind::send, op, t, from, op.stage - from, d.messages));
+      result.push_back(transfer(OpKind::recv, op, t, op.stage, from - op.stage, d.messages++));
+      held[t].insert(op.stage);
+    }
+    for (const TensorId t : op.outputs) {
+      held[t].insert(op.stage);
+      home[t] = op.stage;
+    }
+    result.push_back(op);
+  }
+  return result;
+}
+
+// The gradient tensors of a parameter, by the stage that writes them.
+std::map<TensorId, std::set<int>> writers_of_gradients(const Draft& d) {
+  std::map<TensorId, std::set<int>> stages;
+  for (const DraftOp& op : d.backward)
+    for (const TensorId t : op.outputs)
+      if (tensor(d, t).category == Category::gradient) stages[t].insert(op.stage);
+  return stages;
+}
+
+// The later stage writes a gradient tensor of its own: each stage may lay its gradients out differently.
+TensorId separate_gradient(Draft& d, TensorId gradient, int stage) {
+  const std::string name = tensor(d, gradient).name;
+  const TensorId own = add_like(d, gradient, name, tensor(d, gradient).dtype, Category::gradient);
+  for (DraftOp& op : d.backward)
+    if (op.stage == stage)
+      for (TensorId& t : op.outputs)
+        if (t == gradient) t = own;
+  return own;
+}
+
+void exchange_tied_gradient(Draft& d, TensorId gradient, int here, int there) {
+  const TensorId other = add_like(d, gradient, tensor(d, gradient).name + " of the other stage",
+                                  tensor(d, gradient).dtype, Category::workspace);
+  DraftOp base;
+  base.role = Role::backward;
+  base.layer = tensor(d, gradient).layer;
+  const int outgoing = here < there ? d.messages : d.messages + 1;
+  const int incoming = here < there ? d.messages + 1 : d.messages;
+  DraftOp sum = base;
+  sum.kind = OpKind::add;
+  sum.role = Role::sum_gradients;
+  sum.stage = here;
+  sum.inputs = {gradient, other};
+  sum.outputs = {gradient};
+  d.step.push_back({transfer(OpKind::send, base, gradient, here, there - here, outgoing), -1});
+  d.step.push_back({transfer(OpKind::recv, base, other, here, there - here, incoming), -1});
+  d.step.push_back({sum, -1});
+}
+
+}  // namespace
+
+void pipeline_cut(Draft& d, const Scenario& s) {
+  const int stages = s.mesh.degree(Axis::pipeline);
+  if (stages == 1) return;
+  d.stage_of_layer = stages_of_layers(d, stages);
+  for (auto* list : {&d.forward, &d.backward})
+    for (DraftOp& op : *list) op.stage = d.stage_of_layer[static_cast<std::size_t>(op.layer)];
+  std::map<TensorId, std::set<int>> held;
+  d.forward = connect(d, d.forward, held);
+  d.backward = connect(d, d.backward, held);
+  for (const auto& [gradient, users] : writers_of_gradients(d)) {
+    if (users.size() < 2) continue;
+    if (users.size() > 2) throw std::logic_error(tensor(d, gradient).name + " is written on more than two stages");
+    const int first = *users.begin(), last = *users.rbegin();
+    exchange_tied_gradient(d, gradient, first, last);
+    exchange_tied_gradient(d, separate_gradient(d, gradient, last), last, first);
+    d.messages += 2;
+  }
+}
+
+void pipeline_schedule(Draft& d, const Scenario& s) {
+  const int stages = s.mesh.degree(Axis::pipeline);
+  const ScheduleRule* rule = find_schedule(s.strategy.pipeline.schedule);
+  if (rule == nullptr) throw std::logic_error("a pipeline schedule without a row in the table");
+  for (int stage = 0; stage < stages; ++stage)
+    d.turns.push_back(rule->turns(stage, stages, static_cast<int>(s.micro_batches())));
+}
+
+}  // namespace trainwire

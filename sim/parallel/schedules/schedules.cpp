@@ -1,0 +1,19 @@
+#include "sim/parallel/schedules/schedules.h"
+
+namespace trainwire {
+
+const std::vector<ScheduleRule>& schedules() {
+  static const std::vector<ScheduleRule> table{
+      {PipelineSchedule::gpipe, "gpipe", gpipe_turns, gpipe_in_flight},
+      {PipelineSchedule::one_f_one_b, "1f1b", one_f_one_b_turns, one_f_one_b_in_flight},
+  };
+  return table;
+}
+
+const ScheduleRule* find_schedule(PipelineSchedule kind) {
+  for (const ScheduleRule& rule : schedules())
+    if (rule.kind == kind) return &rule;
+  return nullptr;
+}
+
+}  // namespace trainwire
