@@ -53,7 +53,9 @@ struct Scenario {
   DeviceMesh mesh;
   std::vector<DeviceId> placement;  // rank -> device
   int world_size() const { return mesh.size(); }
-  std::int64_t micro_batches() const;  // a replica runs in a step
+  std::int64_t micro_batches() const {  // a replica runs in a step
+    return training.global_batch / (training.micro_batch * mesh.degree(Axis::data));
+  }
 };
 
 // Throws ConfigError with every problem found. `overrides` as in --set key=value.
