@@ -11,11 +11,12 @@ namespace trainwire {
 
 // What one operation does, from its operands' shapes alone.
 struct Work {
-  Flops flops;                  // matrix products and attention: 2 a multiply-add; others: a handful an element
-  Bytes bytes;                  // read and written, each operand once
-  bool product = false;         // runs on the matrix units
+  Flops flops;           // matrix products and attention: 2 a multiply-add; others: a handful an element
+  Bytes bytes;           // read and written, each operand once
+  bool product = false;  // runs on the matrix units
   std::int64_t m = 0, n = 0, k = 0, count = 1;  // of a product: `count` times C(m,n) = A(m,k) B(k,n)
-  DType dtype = DType::fp32;    // of the product's inputs
+  ProductForm form = ProductForm::plain;        // how A and B lie in memory
+  DType dtype = DType::fp32;                    // of the product's inputs
 };
 Work work_of(const Program&, const Op&);
 
@@ -23,7 +24,11 @@ Work work_of(const Program&, const Op&);
 Seconds duration(const Program&, const Op&, const DeviceSpec&);
 
 // The numbers a prediction rests on, for Report::provenance.
-struct Provenance { std::string quantity, value; Origin origin; std::string source; };
+struct Provenance {
+  std::string quantity, value;
+  Origin origin;
+  std::string source;
+};
 std::vector<Provenance> provenance(const Topology&);
 
 }  // namespace trainwire

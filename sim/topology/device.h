@@ -28,8 +28,13 @@ struct Curve {
   double at(double x_value) const;
 };
 
+// How the factors of C(m,n) = A(m,k) B(k,n) lie in memory (all row-major): as written, B stored (n,k), A stored (k,m).
+enum class ProductForm : std::uint8_t { plain, transposed_b, transposed_a };
+std::string_view to_text(ProductForm);
+
 // One measured matrix product on a CPU: C(m,n) = A(m,k) B(k,n), one core.
 struct MeasuredProduct {
+  ProductForm form;
   std::int64_t m, n, k;
   double seconds;
 };
