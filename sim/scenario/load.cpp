@@ -156,10 +156,6 @@ Scenario read_scenario(const Value& root, const fs::path& file, Problems& proble
 
 }  // namespace
 
-std::int64_t Scenario::micro_batches() const {
-  return training.global_batch / (training.micro_batch * strategy.data.degree);
-}
-
 Scenario load_scenario(const fs::path& file, const std::vector<std::string>& overrides) {
   Problems problems;
   const fs::path found = find_scenario(file, problems);
