@@ -34,7 +34,7 @@ struct Device {
   int spec = 0;      // index into Topology::specs
 };
 
-// A route: the links crossed, in order. Empty between a device and itself.
+// A route: the links crossed, in order; a link may occur twice (a bus). Empty between a device and itself.
 struct Path {
   std::vector<LinkId> links;
 };
@@ -55,6 +55,7 @@ class Topology {
   // ports of the first host: -1 the port nearest to `from`. Throws std::logic_error on an unknown device.
   Path route(DeviceId from, DeviceId to, int nic = -1) const;
   int nics_per_node() const;                 // 0: no network
+  int nearest_nic(DeviceId device) const;    // the network port of its host that it uses by itself; -1: none
   Seconds latency(const Path&) const;        // sum over the links
   double bottleneck(const Path&) const;      // lowest effective bandwidth, bytes per second; +inf for an empty path
   const DeviceSpec& spec(DeviceId d) const { return specs[static_cast<std::size_t>(devices[static_cast<std::size_t>(d)].spec)]; }
