@@ -1,7 +1,7 @@
 // JSON text -> Value, event by event. The library tells no positions, so the characters it takes are counted here.
 #include <nlohmann/json.hpp>
 
-#include <regex>
+#include <cstdio>
 
 #include "sim/config/builder.h"
 
@@ -63,14 +63,12 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
     // "[json.exception.parse_error.101] parse error at line 3, column 5: syntax error while …": keep what a person
     // needs
     std::string text = e.what();
+    int line = position_.line, column = 0;
+    const auto place = text.find("at line ");
+    if (place == std::string::npos || std::sscanf(text.c_str() + place, "at line %d, column %d", &line, &column) != 2)
+      line = position_.line;
     if (const auto colon = text.find(": "); colon != std::string::npos) text = text.substr(colon + 2);
-    std::smatch match;
-    const std::string whole = e.what();
-    int line = position_.line;
-    if (std::regex_search(whole, match, std::regex("at line ([0-9]+), column ([0-9]+)"))) {
-      line = std::stoi(match[1]);
-      text += " (column " + match[2].str() + ")";
-    }
+    if (column > 0) text += " (column " + std::to_string(column) + ")";
     throw ParseError(line, "not valid JSON: " + text);
   }
 

@@ -1,0 +1,189 @@
+// A scenario file and --set -> Scenario, or every problem found.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/config/data_dir.h"
+#include "sim/scenario/read.h"
+
+namespace trainwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name stands for a file in scenarios/.
+fs::path find_scenario(const fs::path& file, Problems& problems) {
+  std::error_code error;
+  if (fs::exists(file, error) || file.has_parent_path() || file.has_extension()) return file;
+  const fs::path shipped = data_dir() / "scenarios" / (file.string() + ".yaml");
+  if (fs::exists(shipped, error)) return shipped;
+  problems.add({{file.string(), 0},
+                "",
+                "",
+                "there is no such file, nor a scenario of this name in scenarios/",
+                suggestion(file.string(), names_in("scenarios", {".yaml"}))});
+  return {};
+}
+
+// `key: x` becomes `key: {shorthand: x}`, so that --set can reach inside.
+void expand_shorthand(Value* parent, const std::string& key, const std::string& shorthand) {
+  if (parent == nullptr) return;
+  for (auto& [name, value] : parent->fields) {
+    if (name != key || value.kind != Value::Kind::scalar) continue;
+    Value map;
+    map.kind = Value::Kind::map;
+    map.where = value.where;
+    map.fields.emplace_back(shorthand, std::move(value));
+    value = std::move(map);
+  }
+}
+
+Value* find_field(Value& map, const std::string& key) {
+  for (auto& [name, value] : map.fields) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+void apply_overrides(Value& root, const std::vector<std::string>& overrides, Problems& problems) {
+  for (std::string assignment : overrides) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    for (const std::string section : {"model", "topology"}) {
+      if (key.starts_with(section + ".")) expand_shorthand(&root, section, "use");
+    }
+    for (const std::string axis : {"tensor", "context", "expert", "data", "pipeline"}) {
+      const std::string name = "strategy." + axis;
+      if (key != name && !key.starts_with(name + ".")) continue;
+      expand_shorthand(find_field(root, "strategy"), axis, "degree");
+      // A bare value changes the degree alone: the rest of the axis stays as the file has it.
+      if (key == name && assignment.find_first_of("{[", key.size()) == std::string::npos &&
+          assignment.size() > key.size()) {
+        assignment.insert(key.size(), ".degree");
+      }
+    }
+    apply_override(root, assignment, problems);
+  }
+}
+
+void read_disturbances(Reader& reader, Problems& problems) {
+  const Value* list = reader.raw("disturbances");
+  if (list == nullptr || list->kind == Value::Kind::null) return;
+  if (list->kind != Value::Kind::list) {
+    reader.fail("disturbances", "must be a list");
+    return;
+  }
+  for (const Value& item : list->items) {
+    problems.add({item.where, "disturbances", item.text(), "is not supported yet", "Leave the list empty"});
+  }
+}
+
+// `linear` (rank i on device i), or the device of each rank.
+std::vector<DeviceId> read_placement(Reader& reader, std::size_t world) {
+  std::vector<DeviceId> placement(world);
+  for (std::size_t i = 0; i < world; ++i) placement[i] = static_cast<DeviceId>(i);
+  const Value* value = reader.raw("placement");
+  if (value == nullptr || (value->kind == Value::Kind::scalar && value->scalar == "linear")) return placement;
+  const std::string form =
+      fmt::format("must be linear, or a list with each of the devices 0 to {} once", world == 0 ? 0 : world - 1);
+  if (value->kind != Value::Kind::list) {
+    reader.fail("placement", form);
+    return placement;
+  }
+  const std::vector<std::int64_t> devices = reader.integers("placement", 0);
+  if (world == 0) return placement;
+  const std::set<std::int64_t> distinct(devices.begin(), devices.end());
+  if (devices.size() != world || distinct.size() != world || *distinct.rbegin() >= static_cast<std::int64_t>(world)) {
+    reader.fail("placement", form);
+    return placement;
+  }
+  for (std::size_t i = 0; i < world; ++i) placement[i] = static_cast<DeviceId>(devices[i]);
+  return placement;
+}
+
+void collect_files(const Value& value, std::set<std::string>& files) {
+  if (!value.where.file.empty() && value.where.file != "--set") files.insert(value.where.file);
+  for (const Value& item : value.items) collect_files(item, files);
+  for (const auto& [key, field] : value.fields) collect_files(field, files);
+}
+
+// Paths inside a file are relative to that file.
+fs::path folder_of(const Value& value, const fs::path& scenario) {
+  const fs::path file = value.where.file.empty() || value.where.file == "--set" ? scenario : fs::path(value.where.file);
+  return file.parent_path();
+}
+
+template <class T, class Load>
+bool load_part(Reader& reader, const std::string& key, const fs::path& file, Load load, T& out) {
+  Problems& problems = reader.problems();
+  const Value* value = reader.raw(key);
+  if (value == nullptr || value->kind == Value::Kind::null) {
+    const std::string folder = key == "model" ? "models" : "topologies";
+    reader.fail(key, "is missing",
+                fmt::format("Known: {}", fmt::join(names_in(folder, {".yaml", ".yml", ".json"}), ", ")));
+    return false;
+  }
+  const std::size_t before = problems.all().size();
+  out = load(*value, folder_of(*value, file), problems);
+  return problems.all().size() == before;
+}
+
+Scenario read_scenario(const Value& root, const fs::path& file, Problems& problems) {
+  Scenario s;
+  s.file = file;
+  Reader reader(root, "", problems);
+  s.name = reader.text("name", file.stem().string());
+  s.question = reader.text("question", "");
+  const bool model_known = load_part(reader, "model", file, load_model, s.model);
+  const bool topology_known = load_part(reader, "topology", file, load_topology, s.topology);
+  const Value* training = reader.raw("training");
+  const Value* strategy = reader.raw("strategy");
+  const Value nothing;
+  s.training = read_training(training == nullptr ? nothing : *training, problems);
+  StrategySection section = read_strategy(strategy == nullptr ? nothing : *strategy, problems);
+  read_disturbances(reader, problems);
+  s.placement = read_placement(reader, topology_known ? s.topology.devices.size() : 0);
+  reader.finish();
+
+  Checks checks(root, problems);
+  const bool degrees_known = topology_known && section.sound && check_world(section, s.topology, checks);
+  s.strategy = section.strategy;
+  if (model_known) check_model(s, degrees_known, checks);
+  if (topology_known) check_devices(s, checks);
+  return s;
+}
+
+}  // namespace
+
+Scenario load_scenario(const fs::path& file, const std::vector<std::string>& overrides) {
+  Problems problems;
+  const fs::path found = find_scenario(file, problems);
+  problems.throw_if_any();
+  Value root = read_file(found, problems);
+  problems.throw_if_any();
+  if (root.kind == Value::Kind::null) {
+    problems.add({{found.string(), 0}, "", "", "is empty", "A scenario names at least a model and a topology"});
+    problems.throw_if_any();
+  }
+  if (root.kind != Value::Kind::map) {
+    problems.add({root.where, "", root.text(), "a scenario is a mapping (key: value)", ""});
+    problems.throw_if_any();
+  }
+  apply_overrides(root, overrides, problems);
+  Scenario s = read_scenario(root, found, problems);
+  problems.throw_if_any();
+
+  std::array<int, axis_count> degrees{};
+  for (const Axis axis : s.strategy.order) degrees[static_cast<std::size_t>(axis)] = degree_of(s.strategy, axis);
+  s.mesh = DeviceMesh(degrees, s.strategy.order);
+  std::set<std::string> files;
+  collect_files(root, files);
+  for (const Where& where : {s.model.where, s.topology.where}) {
+    if (!where.file.empty() && where.file != "--set") files.insert(where.file);
+  }
+  s.inputs.assign(files.begin(), files.end());
+  return s;
+}
+
+}  // namespace trainwire

@@ -1,0 +1,46 @@
+// The sections of a scenario file, each read by one function; and the checks that need several sections.
+#pragma once
+#include <optional>
+
+#include "sim/config/reader.h"
+#include "sim/scenario/scenario.h"
+
+namespace trainwire {
+
+constexpr std::int64_t max_degree = 1'000'000;
+constexpr std::int64_t max_micro_batches = 10'000;  // a plan holds the operations of each
+
+// Sizes of 0 were not given: their default depends on the model.
+Training read_training(const Value& section, Problems&);
+
+struct StrategySection {
+  Strategy strategy;
+  std::optional<Axis> fills;  // the axis whose degree is `auto`
+  bool sound = true;          // the degrees could be read
+};
+StrategySection read_strategy(const Value& section, Problems&);
+
+int& degree_of(Strategy&, Axis);
+
+// A problem found after reading, at the place where the dotted key was written (or would have been).
+class Checks {
+ public:
+  Checks(const Value& root, Problems& problems) : root_(root), problems_(problems) {}
+  void fail(const std::string& key, const std::string& value, const std::string& problem, const std::string& fix = "");
+  Problems& problems() { return problems_; }
+
+ private:
+  const Value& root_;
+  Problems& problems_;
+};
+
+// Degrees multiply to the number of devices; fills `auto`. False: they don't.
+bool check_world(StrategySection&, const Topology&, Checks&);
+// Sequence, batch and split against the model. Sets the defaults that depend on it.
+void check_model(Scenario&, bool degrees_known, Checks&);
+void check_devices(const Scenario&, Checks&);
+
+// "8" or "4 or 8": the divisors of n nearest to `wanted`.
+std::string divisors_near(std::int64_t n, std::int64_t wanted);
+
+}  // namespace trainwire
