@@ -1,7 +1,10 @@
 // One SimGrid engine, set up for this simulator; what differs between SimGrid 3.32 and 4.x starts here.
 #pragma once
-#include <simgrid/version.h>
+// version.h does not stand on its own.
+// clang-format off
 #include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+// clang-format on
 
 #include "sim/engine/fluid.h"
 
