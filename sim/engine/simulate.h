@@ -9,8 +9,8 @@
 namespace trainwire {
 
 struct SimulateOptions {
-  bool fold = true;                 // one representative for ranks that nothing tells apart
-  std::string solver = "auto";      // "auto" | "simgrid" (its own solver) | "maxmin" (ours, as a SimGrid model)
+  bool fold = true;             // one representative for ranks that nothing tells apart
+  std::string solver = "auto";  // "auto" | "simgrid" (its own solver) | "maxmin" (ours, as a SimGrid model)
 };
 
 // Throws std::runtime_error saying who waits for whom when the plan cannot finish.
