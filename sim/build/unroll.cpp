@@ -25,6 +25,8 @@ class Unroller {
     tensor_of_.assign(d.tensors.size(), -1);
     buffer_of_.assign(d.tensors.size(), {});
     newest_.fill(-1);
+    forward_ = mine(d.forward);
+    backward_ = mine(d.backward);
   }
 
   Program run() {
@@ -32,9 +34,9 @@ class Unroller {
     for (std::size_t t = 0; t < turns.size(); ++t) {
       const bool last = t + 1 == turns.size();
       if (turns[t].forward)
-        emit_list(draft_.forward, 0, turns[t].micro_batch, false);
+        emit_list(draft_.forward, forward_, 0, turns[t].micro_batch, false);
       else
-        emit_list(draft_.backward, draft_.forward.size(), turns[t].micro_batch, last);
+        emit_list(draft_.backward, backward_, draft_.forward.size(), turns[t].micro_batch, last);
     }
     const std::size_t base = draft_.forward.size() + draft_.backward.size();
     for (std::size_t i = 0; i < draft_.step.size(); ++i)
@@ -43,9 +45,16 @@ class Unroller {
   }
 
  private:
-  void emit_list(const std::vector<DraftOp>& ops, std::size_t base, std::int32_t micro_batch, bool last_turn) {
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      if (ops[i].stage != stage_) continue;
+  std::vector<std::size_t> mine(const std::vector<DraftOp>& ops) const {
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (ops[i].stage == stage_) indices.push_back(i);
+    return indices;
+  }
+
+  void emit_list(const std::vector<DraftOp>& ops, const std::vector<std::size_t>& indices, std::size_t base,
+                 std::int32_t micro_batch, bool last_turn) {
+    for (const std::size_t i : indices) {
       emit(ops[i], base + i, micro_batch);
       if (last_turn) emit_triggered(static_cast<int>(i));
     }
@@ -89,11 +98,9 @@ class Unroller {
   }
 
   Range operands(const std::vector<TensorId>& tensors, std::int32_t micro_batch) {
-    std::vector<BufferId> ids;
-    for (const TensorId t : tensors) ids.push_back(buffer(t, micro_batch));
     const auto first = static_cast<std::uint32_t>(program_.operands.size());
-    program_.operands.insert(program_.operands.end(), ids.begin(), ids.end());
-    return {first, static_cast<std::uint32_t>(ids.size())};
+    for (const TensorId t : tensors) program_.operands.push_back(buffer(t, micro_batch));
+    return {first, static_cast<std::uint32_t>(tensors.size())};
   }
 
   std::uint16_t attributes(const Attributes& a) {
@@ -178,6 +185,7 @@ class Unroller {
   int stage_;
   std::int64_t count_;
   Program program_;
+  std::vector<std::size_t> forward_, backward_;  // indices of the stage's operations in the draft
   std::vector<TensorId> tensor_of_;
   std::vector<std::vector<BufferId>> buffer_of_;
   std::vector<BufferId> root_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <unordered_set>
 
 #include "sim/plan/plan.h"
 
@@ -17,21 +19,21 @@ std::string place(const Program& p, std::size_t op) {
   return fmt::format("{}, operation {} ({})", p.role, op, op_name(p, p.ops[op]));
 }
 
-BufferId root(const Program& p, const std::map<TensorId, BufferId>& whole, BufferId b) {
-  const Tensor& t = p.tensor(b);
-  return t.view_of < 0 ? b : whole.at(t.view_of);
-}
-
-std::map<TensorId, BufferId> step_buffers(const Program& p) {
-  std::map<TensorId, BufferId> whole;
+// The buffer that holds each buffer's memory: itself, or the one it is a view of.
+std::vector<std::size_t> roots(const Program& p) {
+  std::map<TensorId, std::size_t> whole;
   for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (p.buffers[b].micro_batch < 0) whole[p.buffers[b].tensor] = static_cast<BufferId>(b);
-  return whole;
+    if (p.buffers[b].micro_batch < 0) whole[p.buffers[b].tensor] = b;
+  std::vector<std::size_t> root(p.buffers.size());
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const TensorId of = p.tensor(static_cast<BufferId>(b)).view_of;
+    root[b] = of < 0 ? b : whole.at(of);
+  }
+  return root;
 }
 
 // Parameters, optimizer states and inputs exist before the step; everything else must be written first.
-void check_operands(const Program& p, Violations& out) {
-  const auto whole = step_buffers(p);
+void check_operands(const Program& p, const std::vector<std::size_t>& root, Violations& out) {
   std::vector<bool> written(p.buffers.size(), false);
   const auto exists_before = [](Category c) {
     return c == Category::parameter || c == Category::optimizer || c == Category::input;
@@ -39,12 +41,12 @@ void check_operands(const Program& p, Violations& out) {
   for (std::size_t i = 0; i < p.ops.size() && out.size() < enough; ++i) {
     const Op& op = p.ops[i];
     for (const BufferId b : p.inputs(op))
-      if (!written[static_cast<std::size_t>(b)] && !written[static_cast<std::size_t>(root(p, whole, b))] &&
+      if (!written[static_cast<std::size_t>(b)] && !written[root[static_cast<std::size_t>(b)]] &&
           !exists_before(p.tensor(b).category))
         out.push_back(fmt::format("{}: reads {} before it is written", place(p, i), p.tensor(b).name));
     for (const BufferId b : p.outputs(op)) {
       written[static_cast<std::size_t>(b)] = true;
-      written[static_cast<std::size_t>(root(p, whole, b))] = true;
+      written[root[static_cast<std::size_t>(b)]] = true;
     }
   }
 }
@@ -61,9 +63,8 @@ void check_dependencies(const Program& p, Violations& out) {
 
 // Every pair of operations on one buffer, at least one of them writing, is ordered by a stream or a dependency chain.
 // Checked through vector clocks: the newest operation of every stream that is known to have ended.
-void check_hazards(const Program& p, Violations& out) {
+void check_hazards(const Program& p, const std::vector<std::size_t>& root, Violations& out) {
   using Clock = std::array<OpId, stream_count>;
-  const auto whole = step_buffers(p);
   Clock none;
   none.fill(-1);
   std::vector<Clock> known(p.ops.size(), none), last_write(p.buffers.size(), none), last_read(p.buffers.size(), none);
@@ -84,16 +85,13 @@ void check_hazards(const Program& p, Violations& out) {
     if (newest[stream] >= 0) join(known[i], newest[stream]);
     for (const OpId d : p.waits_for(op))
       if (d >= 0 && static_cast<std::size_t>(d) < i) join(known[i], d);
-    for (const BufferId b : p.inputs(op))
-      check(i, last_write[static_cast<std::size_t>(root(p, whole, b))], b, "written");
+    for (const BufferId b : p.inputs(op)) check(i, last_write[root[static_cast<std::size_t>(b)]], b, "written");
     for (const BufferId b : p.outputs(op)) {
-      check(i, last_write[static_cast<std::size_t>(root(p, whole, b))], b, "written");
-      check(i, last_read[static_cast<std::size_t>(root(p, whole, b))], b, "read");
+      check(i, last_write[root[static_cast<std::size_t>(b)]], b, "written");
+      check(i, last_read[root[static_cast<std::size_t>(b)]], b, "read");
     }
-    for (const BufferId b : p.inputs(op))
-      last_read[static_cast<std::size_t>(root(p, whole, b))][stream] = static_cast<OpId>(i);
-    for (const BufferId b : p.outputs(op))
-      last_write[static_cast<std::size_t>(root(p, whole, b))][stream] = static_cast<OpId>(i);
+    for (const BufferId b : p.inputs(op)) last_read[root[static_cast<std::size_t>(b)]][stream] = static_cast<OpId>(i);
+    for (const BufferId b : p.outputs(op)) last_write[root[static_cast<std::size_t>(b)]][stream] = static_cast<OpId>(i);
     known[i][stream] = static_cast<OpId>(i);
     newest[stream] = static_cast<OpId>(i);
   }
@@ -127,7 +125,7 @@ void check_collectives(const Plan& plan, Violations& out) {
     std::vector<std::vector<Message>> lists;
     for (const Program& p : plan.programs) {
       lists.push_back(collectives(p, axis));
-      std::set<std::uint32_t> tags;
+      std::unordered_set<std::uint32_t> tags(2 * lists.back().size());
       for (const Message& m : lists.back())
         if (!tags.insert(m.tag).second && out.size() < enough)
           out.push_back(fmt::format("{}: tag used twice on the {} axis", place(p, static_cast<std::size_t>(m.op)),
@@ -192,9 +190,10 @@ std::vector<std::string> verify(const Plan& plan) {
   if (plan.program_of.size() != static_cast<std::size_t>(plan.mesh.size()))
     return {fmt::format("{} ranks have a program, the mesh has {}", plan.program_of.size(), plan.mesh.size())};
   for (const Program& p : plan.programs) {
-    check_operands(p, out);
+    const auto root = roots(p);
+    check_operands(p, root, out);
     check_dependencies(p, out);
-    check_hazards(p, out);
+    check_hazards(p, root, out);
   }
   check_collectives(plan, out);
   check_messages(plan, out);
