@@ -18,9 +18,7 @@ inline std::string tiny_llama() {
   return "{family: transformer, layers: 4, hidden: 32, heads: 8, kv_heads: 4, ffn_hidden: 48, vocab: 64, "
          "positions: rotary, norm: rms_norm, activation: swiglu, source: test}";
 }
-inline std::string tiny_mlp() {
-  return "{family: mlp, inputs: 24, hidden: 32, layers: 4, classes: 8, source: test}";
-}
+inline std::string tiny_mlp() { return "{family: mlp, inputs: 24, hidden: 32, layers: 4, classes: 8, source: test}"; }
 inline std::string tiny_resnet() {
   return "{family: cnn, blocks: [1, 1, 1, 1], bottleneck: false, width: 8, classes: 8, image: 32, source: test}";
 }
