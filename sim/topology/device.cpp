@@ -24,6 +24,11 @@ std::string_view to_text(Origin origin) {
   return "?";
 }
 
+const std::string& SharedText::str() const {
+  static const std::string none;
+  return text_ ? *text_ : none;
+}
+
 double Curve::at(double x_value) const {
   if (x.empty() || x.size() != y.size()) throw std::logic_error("a curve without points was asked for a value");
   if (x.size() == 1) return y[0];

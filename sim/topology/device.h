@@ -3,7 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/ops/ops.h"
@@ -14,11 +16,25 @@ namespace trainwire {
 enum class Origin : std::uint8_t { calibrated, datasheet, assumed };
 std::string_view to_text(Origin);
 
+// A text that its copies share: the links of all hosts name the same sources.
+class SharedText {
+ public:
+  SharedText() = default;
+  SharedText(const char* text) : SharedText(std::string(text)) {}
+  SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
+  const std::string& str() const;
+  operator const std::string&() const { return str(); }
+  bool empty() const { return str().empty(); }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
 template <class T>
 struct Sourced {
   T value{};
   Origin origin = Origin::assumed;
-  std::string source;
+  SharedText source;
 };
 
 // A measured curve: y at strictly increasing x, interpolated linearly in log x and log y, ends extended by the last

@@ -110,7 +110,7 @@ void add_hosts(Topology& topology, const Host& host, int used) {
   const auto nodes = static_cast<std::size_t>(topology.nodes);
   topology.specs = {host.spec};
   topology.devices.reserve(nodes * static_cast<std::size_t>(used));
-  topology.links.reserve(nodes * host.graph.links.size());
+  topology.links.reserve(nodes * (host.graph.links.size() + 2));  // two more a host for the fabric: seldom too few
   for (int node = 0; node < topology.nodes; ++node) {
     const std::string prefix = "node" + std::to_string(node) + ".";
     for (int local = 0; local < used; ++local)

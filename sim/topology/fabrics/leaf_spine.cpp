@@ -16,7 +16,7 @@ FabricRoutes build_leaf_spine(Reader& fabric, FabricPlace& place) {
   up.kind = LinkClass::fabric;
   up.bandwidth.value = place.nic.bandwidth.value * (per_leaf * place.nics / oversubscription / spines);
   up.bandwidth.source =
-      std::to_string(per_leaf) + " hosts' ports / oversubscription / spines; port: " + place.nic.bandwidth.source;
+      std::to_string(per_leaf) + " hosts' ports / oversubscription / spines; port: " + place.nic.bandwidth.source.str();
   up.latency = {Seconds(0.5e-6), Origin::assumed, "a further switch and cable"};
   if (fabric.has("latency")) up.latency = require_quantity<Seconds>(fabric, "latency");
   if (oversubscription <= 1.0 && spines == 1) return build_single_switch(fabric, place);

@@ -12,7 +12,7 @@ FabricRoutes build_rail(Reader& fabric, FabricPlace& place) {
   Link up = place.nic;
   up.kind = LinkClass::fabric;
   up.bandwidth.value = place.nic.bandwidth.value * (place.nodes / oversubscription);
-  up.bandwidth.source = "a rail's ports / oversubscription; port: " + place.nic.bandwidth.source;
+  up.bandwidth.source = "a rail's ports / oversubscription; port: " + place.nic.bandwidth.source.str();
   up.latency = {Seconds(0.5e-6), Origin::assumed, "a further switch and cable"};
   if (fabric.has("latency")) up.latency = require_quantity<Seconds>(fabric, "latency");
   if (!spine) return {[](Port from, Port to, std::vector<LinkId>&) { return from.nic == to.nic; }, true};
