@@ -1,0 +1,138 @@
+#include "backend/cpu/messages.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace trainwire::cpu {
+namespace {
+
+// Waits without MPI's own spinning, so that ranks that share a core get on, and gives up after the time-out.
+void wait_for(MPI_Request request, Rank rank, const std::string& what) {
+  const auto start = std::chrono::steady_clock::now();
+  int done = 0;
+  for (int polls = 0; done == 0; ++polls) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    if (polls < 200) {
+      sched_yield();
+      continue;
+    }
+    const timespec pause{0, 50'000};
+    nanosleep(&pause, nullptr);
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > timeout_s())
+      abort_run(rank, fmt::format("waited {:g} s for the other ranks at {}", timeout_s(), what));
+  }
+}
+
+}  // namespace
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw std::runtime_error(fmt::format("{}: {}", call, std::string(text, static_cast<std::size_t>(length))));
+}
+
+double timeout_s() {
+  const char* text = std::getenv("TRAINWIRE_TIMEOUT_S");
+  const double seconds = text != nullptr ? std::atof(text) : 0;
+  return seconds > 0 ? seconds : 60;
+}
+
+void abort_run(Rank rank, const std::string& message) {
+  std::fputs(fmt::format("rank {}: {}\n", rank, message).c_str(), stderr);
+  std::fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();  // MPI_Abort does not return
+}
+
+void initialise_mpi() {
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  if (initialised != 0) return;
+  int provided = 0;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_FUNNELED)
+    throw std::runtime_error("this MPI does not allow threads beside the one that calls it");
+  std::atexit([] {
+    int finalised = 0;
+    MPI_Finalized(&finalised);
+    if (finalised == 0) MPI_Finalize();
+  });
+}
+
+Ranks::Ranks(MPI_Comm comm) {
+  axes_.fill(MPI_COMM_NULL);
+  if (comm == MPI_COMM_NULL) return;
+  check(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  for (MPI_Comm& axis : axes_) check(MPI_Comm_dup(comm_, &axis), "MPI_Comm_dup");
+  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+}
+
+Ranks::~Ranks() {
+  if (comm_ == MPI_COMM_NULL) return;
+  for (MPI_Comm& axis : axes_) MPI_Comm_free(&axis);
+  MPI_Comm_free(&comm_);
+}
+
+void Ranks::barrier(const std::string& what) const {
+  if (size_ == 1) return;
+  MPI_Request request;
+  check(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+  wait_for(request, rank_, what);
+}
+
+std::vector<double> Ranks::reduce(std::vector<double> values, MPI_Op op) const {
+  if (size_ == 1 || values.empty()) return values;
+  MPI_Request request;
+  check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, op, comm_, &request),
+        "MPI_Iallreduce");
+  wait_for(request, rank_, "the sums at the end of the run");
+  return values;
+}
+
+std::vector<double> Ranks::sum(std::vector<double> values) const { return reduce(std::move(values), MPI_SUM); }
+std::vector<double> Ranks::maximum(std::vector<double> values) const { return reduce(std::move(values), MPI_MAX); }
+std::vector<double> Ranks::minimum(std::vector<double> values) const { return reduce(std::move(values), MPI_MIN); }
+
+std::vector<std::vector<std::byte>> Ranks::gather(const std::vector<std::byte>& mine) const {
+  if (size_ == 1) return {mine};
+  constexpr int tag = 1;
+  constexpr std::size_t largest = std::size_t{1} << 30;  // MPI counts are int
+  if (rank_ != 0) {
+    for (std::size_t at = 0; at < mine.size(); at += largest) {
+      const auto count = static_cast<int>(std::min(largest, mine.size() - at));
+      check(MPI_Send(mine.data() + at, count, MPI_BYTE, 0, tag, comm_), "MPI_Send");
+    }
+    check(MPI_Send(nullptr, 0, MPI_BYTE, 0, tag, comm_), "MPI_Send");
+    return {};
+  }
+  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size_));
+  all[0] = mine;
+  for (int from = 1; from < size_; ++from) {
+    auto& bytes = all[static_cast<std::size_t>(from)];
+    for (;;) {
+      MPI_Status status;
+      int count = 0;
+      check(MPI_Probe(from, tag, comm_, &status), "MPI_Probe");
+      check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+      const std::size_t at = bytes.size();
+      bytes.resize(at + static_cast<std::size_t>(count));
+      check(MPI_Recv(bytes.data() + at, count, MPI_BYTE, from, tag, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
+      if (count == 0) break;
+    }
+  }
+  return all;
+}
+
+}  // namespace trainwire::cpu
