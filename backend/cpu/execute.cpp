@@ -145,12 +145,12 @@ std::vector<std::vector<float>> whole_parameters(const Ranks& ranks, const Plan&
 }
 
 void check_supported(const Scenario& scenario, const Plan& plan, int size) {
-  if (scenario.training.precision != Precision::fp32)
-    throw ConfigError({{{scenario.file.string(), 0},
-                        "training.precision",
-                        "",
-                        "execution on CPUs computes in fp32 only",
-                        "Add --set training.precision=fp32"}});
+  if (scenario.training.precision != Precision::fp32) {
+    Problems problems;
+    problems.add({Where{scenario.file.string(), 0}, "training.precision", "",
+                  "execution on CPUs computes in fp32 only", "Add --set training.precision=fp32"});
+    problems.throw_if_any();
+  }
   if (plan.mesh.size() != size)
     throw std::runtime_error(fmt::format("the plan is for {} ranks, but {} were started", plan.mesh.size(), size));
 }

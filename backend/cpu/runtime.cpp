@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "backend/cpu/shard.h"
+
 namespace trainwire::cpu {
 namespace {
 
