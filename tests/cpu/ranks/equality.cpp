@@ -1,0 +1,160 @@
+// A plan is right when training with it gives what one rank gives: for every strategy and combination the losses of
+// three steps and the updated parameters equal those of the plan for one rank.
+#include <cmath>
+#include <map>
+
+#include "backend/cpu/runtime.h"
+#include "tests/cpu/ranks/ranks.h"
+#include "tests/scenarios.h"
+
+using namespace trainwire;
+using namespace trainwire::test;
+using namespace trainwire::testing;
+
+namespace {
+
+constexpr double tolerance = 1e-5;  // relative, of sums in fp32 taken in another order
+constexpr int steps = 3;
+
+cpu::Result train(MPI_Comm comm, const Scenario& s) {
+  cpu::ExecuteOptions options;
+  options.steps = steps;
+  options.warmup = 0;
+  options.gather_parameters = true;
+  return cpu::execute_on(comm, s, build_plan(s), options);
+}
+
+// |a − b| / |b| of a parameter as a vector; its largest value over the parameters.
+double parameter_error(const cpu::Result& a, const cpu::Result& b) {
+  if (a.parameters.size() != b.parameters.size()) return INFINITY;
+  double worst = 0;
+  for (std::size_t p = 0; p < a.parameters.size(); ++p) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < a.parameters[p].size(); ++i) {
+      const double x = static_cast<double>(a.parameters[p][i]), y = static_cast<double>(b.parameters[p][i]);
+      difference += (x - y) * (x - y);
+      norm += y * y;
+    }
+    const double error = std::sqrt(difference / norm);
+    worst = std::isnan(error) ? INFINITY : std::max(worst, error);
+  }
+  return worst;
+}
+
+double loss_error(const cpu::Result& a, const cpu::Result& b) {
+  if (a.timeline.loss.size() != steps || b.timeline.loss.size() != steps) return INFINITY;
+  double worst = 0;
+  for (std::size_t i = 0; i < steps; ++i)
+    worst = std::max(worst, relative_error(a.timeline.loss[i], b.timeline.loss[i]));
+  return worst;
+}
+
+struct Variant {
+  const char* name;
+  void (*apply)(Scenario&);
+};
+
+void check_equal(const std::string& model, const std::vector<Degrees>& combinations, const Variant& variant,
+                 std::int64_t global_batch = 16) {
+  const auto make = [&](Degrees d) {
+    Scenario s = make_scenario(model, d, global_batch);
+    s.training.optimizer = OptimizerKind::momentum;
+    s.training.learning_rate = 0.05;
+    variant.apply(s);
+    return s;
+  };
+  cpu::Result alone;
+  if (world_rank() == 0) {
+    alone = train(MPI_COMM_NULL, make({}));
+    CHECK(alone.timeline.loss.size() == steps);
+  }
+  for (const Degrees d : combinations) {
+    const int n = d.data * d.tensor * d.pipeline;
+    if (n > world_size()) continue;
+    const FirstRanks ranks(n);
+    if (!ranks.member()) continue;
+    const cpu::Result shared = train(ranks.comm(), make(d));
+    if (world_rank() != 0) continue;
+    CAPTURE(model, variant.name, d.data, d.tensor, d.pipeline);
+    CHECK(loss_error(shared, alone) < tolerance);
+    CHECK(parameter_error(shared, alone) < tolerance);
+    CHECK(relative_error(shared.timeline.parameters_checksum, alone.timeline.parameters_checksum) < tolerance);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+const std::vector<Degrees> every_combination{{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {4, 1, 1}, {1, 4, 1}, {1, 1, 4},
+                                             {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {8, 1, 1}, {2, 2, 2}, {4, 2, 1},
+                                             {2, 4, 1}, {1, 4, 2}, {1, 2, 4}, {2, 1, 4}, {4, 1, 2}};
+const std::vector<Degrees> some_combinations{{2, 1, 1}, {1, 1, 2}, {2, 2, 2}};
+const std::vector<Degrees> no_tensor{{2, 1, 1}, {1, 1, 2}, {4, 1, 1}, {2, 1, 2}, {8, 1, 1}, {2, 1, 4}};
+
+const Variant plain{"1f1b", [](Scenario&) {}};
+
+}  // namespace
+
+TEST_CASE("a GPT trains alike on one rank and on any combination of data, tensor and pipeline ranks") {
+  check_equal(tiny_gpt(), every_combination, plain);
+}
+
+TEST_CASE("a Llama trains alike on one rank and on any combination of data, tensor and pipeline ranks") {
+  check_equal(tiny_llama(), every_combination, plain);
+}
+
+TEST_CASE("a perceptron trains alike on one rank and on any combination of data, tensor and pipeline ranks") {
+  std::vector<Degrees> combinations;  // three layers to cut: no four stages
+  for (const Degrees d : every_combination)
+    if (d.pipeline <= 2) combinations.push_back(d);
+  check_equal(tiny_mlp(), combinations, plain);
+}
+
+TEST_CASE("a ResNet trains alike on one rank and on data and pipeline ranks") {
+  check_equal(tiny_resnet(), no_tensor, plain);
+}
+
+TEST_CASE("GPipe trains like one rank") {
+  const Variant gpipe{"gpipe", [](Scenario& s) { s.strategy.pipeline.schedule = PipelineSchedule::gpipe; }};
+  check_equal(tiny_gpt(), {{1, 1, 2}, {2, 1, 2}, {1, 2, 2}, {2, 2, 2}, {1, 1, 4}, {2, 1, 4}}, gpipe);
+}
+
+TEST_CASE("the size of the gradient buckets changes nothing, nor does overlap") {
+  for (const Variant& variant :
+       {Variant{"one gradient a bucket", [](Scenario& s) { s.strategy.data.bucket = Bytes(1); }},
+        Variant{"4 KiB", [](Scenario& s) { s.strategy.data.bucket = Bytes(4096); }},
+        Variant{"no overlap", [](Scenario& s) { s.strategy.data.overlap = false; }}})
+    check_equal(tiny_gpt(), {{2, 1, 1}, {4, 1, 1}, {2, 2, 2}}, variant);
+}
+
+TEST_CASE("more micro-batches a step, or larger ones, train alike on all ranks") {
+  const Variant larger{"micro-batches of 4", [](Scenario& s) { s.training.micro_batch = 4; }};
+  check_equal(tiny_gpt(), some_combinations, plain, 32);
+  check_equal(tiny_llama(), some_combinations, larger, 32);
+}
+
+TEST_CASE("every optimizer trains alike on one rank and on eight") {
+  for (const Variant& variant : {Variant{"sgd", [](Scenario& s) { s.training.optimizer = OptimizerKind::sgd; }},
+                                 Variant{"adam",
+                                         [](Scenario& s) {
+                                           s.training.optimizer = OptimizerKind::adam;
+                                           s.training.learning_rate = 1e-3;
+                                         }},
+                                 Variant{"adamw", [](Scenario& s) {
+                                           s.training.optimizer = OptimizerKind::adamw;
+                                           s.training.learning_rate = 1e-3;
+                                         }}})
+    check_equal(tiny_llama(), some_combinations, variant);
+}
+
+TEST_CASE("the loss falls") {
+  if (world_rank() != 0) return;
+  for (const std::string& model : {tiny_gpt(), tiny_llama(), tiny_mlp(), tiny_resnet()}) {
+    CAPTURE(model);
+    Scenario s = make_scenario(model, {});
+    s.training.learning_rate = 1e-2;
+    cpu::ExecuteOptions options;
+    options.steps = 30;
+    options.warmup = 0;
+    const std::vector<double> loss = cpu::execute_on(MPI_COMM_NULL, s, build_plan(s), options).timeline.loss;
+    CHECK(loss.back() < 0.8 * loss.front());
+  }
+}
