@@ -10,10 +10,8 @@ namespace trainwire::cpu {
 template <class T>
 class Workspace {
  public:
-  T* scratch(std::int64_t elements) {
-    if (static_cast<std::int64_t>(scratch_.size()) < elements) scratch_.resize(static_cast<std::size_t>(elements));
-    return scratch_.data();
-  }
+  // Aligned to 64 bytes: sums are vectorised from the first aligned element, and equal runs shall round alike.
+  T* scratch(std::int64_t elements);
   // cos and sin of position · theta^(-2i/d), (S,d): d/2 cosines then d/2 sines; kept while the arguments stay the same.
   const T* rotary_table(std::int64_t S, std::int64_t d, float theta);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/kernels/matrix.h"
@@ -127,6 +128,16 @@ void rotary(T* y, const T* x, const AttentionShape& s, float theta, bool inverse
       Array<T>(y + at, half) = turned;
     }
   }
+}
+
+template <class T>
+T* Workspace<T>::scratch(std::int64_t elements) {
+  constexpr std::size_t line = 64;
+  const std::size_t needed = static_cast<std::size_t>(elements) + line / sizeof(T);
+  if (scratch_.size() < needed) scratch_.resize(needed);
+  void* first = scratch_.data();
+  std::size_t room = scratch_.size() * sizeof(T);
+  return static_cast<T*>(std::align(line, static_cast<std::size_t>(elements) * sizeof(T), first, room));
 }
 
 template <class T>
