@@ -26,7 +26,8 @@ struct StepList {
   std::vector<Step> steps;  // ordered by round
 };
 
-// First element and count of a chunk when `elements` are cut into `chunks`: the first (elements % chunks) are one longer.
+// First element and count of a chunk when `elements` are cut into `chunks`; the first (elements % chunks) are one
+// longer.
 struct ChunkRange { std::int64_t first, count; };
 ChunkRange chunk_range(std::int64_t elements, int chunks, int chunk);
 
@@ -36,7 +37,7 @@ struct WeightedLink { LinkId link; double weight; };
 struct Flow {
   Seconds latency;             // before the transfer starts
   double bytes = 0;            // size of the transfer in units of progress
-  std::vector<WeightedLink> links;
+  std::vector<WeightedLink> links;  // by number of the link, each once; weights are whole numbers
   std::string algorithm;       // "ring", for the report
 };
 
@@ -51,7 +52,8 @@ struct CollectiveAlgorithm {
 const std::vector<CollectiveAlgorithm>& algorithms();
 
 // The algorithm used for this operation; today: ring for collectives, direct for broadcast and point to point.
-const CollectiveAlgorithm& choose_algorithm(OpKind kind, std::span<const DeviceId> devices, double bytes, const Topology&);
+const CollectiveAlgorithm& choose_algorithm(OpKind kind, std::span<const DeviceId> devices, double bytes,
+                                            const Topology&);
 
 // nccl-tests' doc/PERFORMANCE.md: bus bandwidth = algorithm bandwidth × this factor.
 double bus_factor(OpKind kind, int members);

@@ -58,7 +58,9 @@ class Topology {
   int nearest_nic(DeviceId device) const;    // the network port of its host that it uses by itself; -1: none
   Seconds latency(const Path&) const;        // sum over the links
   double bottleneck(const Path&) const;      // lowest effective bandwidth, bytes per second; +inf for an empty path
-  const DeviceSpec& spec(DeviceId d) const { return specs[static_cast<std::size_t>(devices[static_cast<std::size_t>(d)].spec)]; }
+  const DeviceSpec& spec(DeviceId d) const {
+    return specs[static_cast<std::size_t>(devices[static_cast<std::size_t>(d)].spec)];
+  }
 
   std::shared_ptr<const Routing> routing;
 };
