@@ -1,0 +1,137 @@
+// trainwire explain: what a plan is, without timing it.
+#include "sim/verbs/explain.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <optional>
+
+#include "sim/build/build.h"
+#include "sim/verbs/output.h"
+
+namespace trainwire {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string group_text(const std::vector<Rank>& ranks) {
+  constexpr std::size_t shown = 8;
+  if (ranks.size() <= shown) return fmt::format("[{}]", fmt::join(ranks, ", "));
+  return fmt::format("[{}, ... {}]", fmt::join(ranks.begin(), ranks.begin() + shown - 2, ", "), ranks.back());
+}
+
+std::string mesh_text(const Explained& e) {
+  std::string text = fmt::format("\nmesh, innermost axis first\n  {:<10}{:>7}{:>8}  {:<34}{:>12}{:>14}\n", "axis",
+                                 "degree", "groups", "first group", "operations", "bytes a step");
+  for (const AxisExplained& axis : e.axes) {
+    if (axis.degree == 1) continue;
+    const std::string group = fmt::format("{}, {}", group_text(axis.first_group),
+                                          axis.nodes == 1 ? "one host" : fmt::format("{} hosts", axis.nodes));
+    text += fmt::format("  {:<10}{:>7}{:>8}  {:<34}{:>12}{:>14}\n", to_text(axis.axis), axis.degree, axis.groups, group,
+                        axis.operations, to_text(Bytes(axis.bytes)));
+  }
+  return text;
+}
+
+std::string memory_text(const Explained& e) {
+  const std::string capacity = e.capacity_bytes > 0 ? fmt::format(", of {}", to_text(Bytes(e.capacity_bytes))) : "";
+  std::string text = fmt::format("\nmemory a rank{}\n  {:<6}{:>12}{:>12}{:>12}{:>13}{:>12}{:>12}\n", capacity, "stage",
+                                 "parameters", "gradients", "optimizer", "activations", "workspace", "peak");
+  for (const StageMemory& m : e.memory) {
+    text += fmt::format("  {:<6}{:>12}{:>12}{:>12}{:>13}{:>12}{:>12}\n", m.stage, to_text(Bytes(m.parameters)),
+                        to_text(Bytes(m.gradients)), to_text(Bytes(m.optimizer)), to_text(Bytes(m.activations)),
+                        to_text(Bytes(m.workspace)), to_text(Bytes(m.peak)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Scenario& s, const Explained& e) {
+  std::string text = s.name + "\n";
+  if (!s.question.empty()) text += fmt::format("  question    {}\n", s.question);
+  text +=
+      fmt::format("  model       {}: {} parameters, {} layers\n", s.model.name, e.parameters, s.model.layers.size());
+  text += fmt::format("  topology    {}: {} x {} on {} {}\n", s.topology.name, s.topology.devices.size(),
+                      s.topology.specs.at(0).name, s.topology.nodes, s.topology.nodes == 1 ? "host" : "hosts");
+  text += fmt::format("  batch       {} a step = {} micro-batches of {} x {} replicas\n", s.training.global_batch,
+                      e.micro_batches, s.training.micro_batch, s.strategy.data.degree);
+  if (s.world_size() > 1) text += mesh_text(e);
+  text += memory_text(e);
+  text += "\noperations a rank\n";
+  for (const ProgramExplained& program : e.programs) {
+    text += fmt::format("  {:<10}{:>5} {}:", program.role, program.ranks, program.ranks == 1 ? "rank" : "ranks");
+    for (const auto& [name, count] : program.operations) text += fmt::format("  {} {}", name, count);
+    text += '\n';
+  }
+  if (!e.warnings.empty()) text += "\nwarnings\n";
+  for (const std::string& warning : e.warnings) text += "  " + warning + "\n";
+  return text;
+}
+
+std::string to_json(const Scenario& s, const Explained& e) {
+  std::vector<std::string> axes, memory, programs, warnings;
+  for (const AxisExplained& a : e.axes) {
+    axes.push_back(fmt::format(
+        R"({{"axis": "{}", "degree": {}, "groups": {}, "first_group": [{}], "hosts": {}, "operations": {}, "bytes": {:.0f}}})",
+        to_text(a.axis), a.degree, a.groups, fmt::join(a.first_group, ", "), a.nodes, a.operations, a.bytes));
+  }
+  for (const StageMemory& m : e.memory) {
+    memory.push_back(fmt::format(
+        R"({{"stage": {}, "parameters": {:.0f}, "gradients": {:.0f}, "optimizer": {:.0f}, "activations": {:.0f}, "workspace": {:.0f}, "peak": {:.0f}}})",
+        m.stage, m.parameters, m.gradients, m.optimizer, m.activations, m.workspace, m.peak));
+  }
+  for (const ProgramExplained& p : e.programs) {
+    std::vector<std::string> counts;
+    for (const auto& [name, count] : p.operations) counts.push_back(fmt::format("{}: {}", quoted(name), count));
+    programs.push_back(fmt::format(R"({{"role": {}, "ranks": {}, "operations": {{{}}}}})", quoted(p.role), p.ranks,
+                                   fmt::join(counts, ", ")));
+  }
+  for (const std::string& warning : e.warnings) warnings.push_back(quoted(warning));
+  return fmt::format(
+      "{{\"schema\": \"trainwire.explain/1\",\n \"scenario\": {}, \"model\": {}, \"parameters\": {}, \"topology\": "
+      "{},\n"
+      " \"world_size\": {}, \"micro_batches\": {}, \"capacity_bytes\": {:.0f},\n \"axes\": [{}],\n \"memory\": [{}],\n"
+      " \"programs\": [{}],\n \"warnings\": [{}]}}",
+      quoted(s.name), quoted(s.model.name), e.parameters, quoted(s.topology.name), s.world_size(), e.micro_batches,
+      e.capacity_bytes, fmt::join(axes, ",\n  "), fmt::join(memory, ",\n  "), fmt::join(programs, ",\n  "),
+      fmt::join(warnings, ", "));
+}
+
+void explain_options(options::options_description& description) {
+  description.add_options()("ops", "list every operation of every program");
+}
+
+int explain(const Call& call) {
+  const Scenario scenario = load_scenario(call.positional[0], call.overrides);
+  std::optional<OutputFolder> folder;  // only where one is asked for
+  if (!call.output.empty()) folder.emplace(call.output);
+  const Plan plan = build_plan(scenario);
+  const Explained what = explained(scenario, plan);
+  const bool list = call.own.count("ops") > 0 && !call.json;
+  const std::string text =
+      (call.json ? to_json(scenario, what) : to_text(scenario, what)) + "\n" + (list ? operations_text(plan) : "");
+  fmt::print("{}", text);
+  if (folder) {
+    const std::filesystem::path file = folder->path() / (call.json ? "explain.json" : "explain.txt");
+    const std::filesystem::path beside = file.string() + ".part";
+    std::ofstream(beside) << text;
+    std::filesystem::rename(beside, file);
+    say(call, "results: " + file.string());
+  }
+  return done;
+}
+
+}  // namespace trainwire
