@@ -147,8 +147,8 @@ std::vector<std::vector<float>> whole_parameters(const Ranks& ranks, const Plan&
 void check_supported(const Scenario& scenario, const Plan& plan, int size) {
   if (scenario.training.precision != Precision::fp32) {
     Problems problems;
-    problems.add({Where{scenario.file.string(), 0}, "training.precision", "",
-                  "execution on CPUs computes in fp32 only", "Add --set training.precision=fp32"});
+    problems.add({Where{scenario.file.string(), 0}, "training.precision", "", "execution on CPUs computes in fp32 only",
+                  "Add --set training.precision=fp32"});
     problems.throw_if_any();
   }
   if (plan.mesh.size() != size)

@@ -135,6 +135,7 @@ void RankRun::fail_on_purpose(OpId id) const {
   const std::string here = fmt::format("{}:{}", ranks_.rank(), id);
   if (purpose_ == here) throw std::runtime_error("failed on purpose (TRAINWIRE_FAIL)");
   if (purpose_ == here + ":kill") raise(SIGKILL);
+  if (purpose_ == here + ":stop") raise(SIGSTOP);
 }
 
 void RankRun::wait(const Wait& w) {

@@ -73,7 +73,7 @@ class RankRun {
   std::vector<SpanNs> spans_;
   std::int64_t started_ = 0, last_progress_ = 0;
   double loss_ = 0;
-  std::string purpose_;  // TRAINWIRE_FAIL, for tests: "RANK:OP" throws there, "RANK:OP:kill" dies there
+  std::string purpose_;  // TRAINWIRE_FAIL, for tests: "RANK:OP" throws there, ":kill" and ":stop" after it die or halt
 
   std::array<std::atomic<std::uint32_t>, stream_count> done_{};
   std::atomic<std::uint32_t> events_{0};  // of the computing thread: something that others may wait for
