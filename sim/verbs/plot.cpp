@@ -70,9 +70,10 @@ int plot(const Call& call) {
     throw UsageError(
         fmt::format("{} is not there. Set TRAINWIRE_HOME to the folder of trainwire's sources", script.string()));
   }
+  // The same default as the script's: the folder itself, or the one around several.
   const fs::path first = fs::weakly_canonical(call.positional[0], error);
-  const fs::path wanted =
-      call.output.empty() ? (first.parent_path() / "plot").lexically_proximate(fs::current_path(error)) : call.output;
+  const fs::path around = call.positional.size() == 1 ? first : first.parent_path();
+  const fs::path wanted = call.output.empty() ? around.lexically_proximate(fs::current_path(error)) : call.output;
   const OutputFolder folder(wanted);
   std::vector<std::string> command{find_python(), script.string()};
   command.insert(command.end(), call.positional.begin(), call.positional.end());
