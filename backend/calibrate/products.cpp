@@ -1,0 +1,57 @@
+// Matrix products by shape, as the linear layers of small models have them: rows (tokens) times inputs times outputs.
+#include "backend/calibrate/kernels.h"
+#include "backend/cpu/kernels.h"
+
+namespace trainwire::cpu {
+namespace {
+
+struct Grid {
+  std::vector<std::int64_t> rows, widths;
+  double most_flops;  // of one product: larger ones run at the rate of the largest measured
+  Effort effort;
+};
+
+Grid grid(bool quick) {
+  if (quick) return {{64, 256, 1024}, {32, 96, 192, 576}, 1.3e8, {0.003, 3}};
+  return {{64, 256, 512, 1024}, {32, 64, 96, 192, 384, 768, 1536, 3072}, 3e8, {0.004, 3}};
+}
+
+// The three products of a linear layer with M rows, K inputs and N outputs, in the form each has.
+Sample time_of(ProductForm form, std::int64_t M, std::int64_t N, std::int64_t K, Pool& pool, const Effort& effort) {
+  const std::int64_t y = M * N, x = M * K, w = K * N;
+  switch (form) {
+    case ProductForm::plain:
+      return measure([&] { linear_forward<float>(pool.take(y), pool.take(x), pool.take(w), nullptr, M, N, K, false); },
+                     effort);
+    case ProductForm::transposed_b:
+      return measure([&] { linear_input_gradient(pool.take(x), pool.take(y), pool.take(w), M, N, K, false); }, effort);
+    case ProductForm::transposed_a:
+      return measure(
+          [&] {
+            linear_weight_gradient<float>(pool.take(w), nullptr, pool.take(y), pool.take(x), M, N, K, false, false);
+          },
+          effort);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<MeasuredProduct> measure_products(Pool& pool, bool quick, Spreads& spreads) {
+  const Grid g = grid(quick);
+  std::vector<MeasuredProduct> products;
+  for (const ProductForm form : {ProductForm::plain, ProductForm::transposed_b, ProductForm::transposed_a})
+    for (const std::int64_t M : g.rows)
+      for (const std::int64_t N : g.widths)
+        for (const std::int64_t K : g.widths) {
+          if (2.0 * static_cast<double>(M * N * K) > g.most_flops) continue;
+          const Sample sample = time_of(form, M, N, K, pool, g.effort);
+          spreads.add(sample);
+          if (form == ProductForm::plain) products.push_back({form, M, N, K, sample.seconds});
+          if (form == ProductForm::transposed_b) products.push_back({form, M, K, N, sample.seconds});
+          if (form == ProductForm::transposed_a) products.push_back({form, K, N, M, sample.seconds});
+        }
+  return products;
+}
+
+}  // namespace trainwire::cpu
