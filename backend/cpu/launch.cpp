@@ -43,8 +43,9 @@ std::vector<std::string> mpirun_command(int world_size, const std::vector<std::s
                                    "self,vader"};
   char self[4096];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-  command.emplace_back(length > 0 ? std::string(self, static_cast<std::size_t>(length)) : arguments.at(0));
-  command.insert(command.end(), arguments.begin() + 1, arguments.end());
+  if (length <= 0) throw std::runtime_error("cannot start the ranks: /proc/self/exe cannot be read");
+  command.emplace_back(self, static_cast<std::size_t>(length));
+  command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
 
