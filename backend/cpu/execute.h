@@ -9,8 +9,8 @@
 
 namespace trainwire::cpu {
 
-// Starts `mpirun -n world_size` of this very program with these arguments (without its name) when it was not started under
-// mpirun/srun, and returns that run's exit status; -1 when this process is a rank already (or world size is 1).
+// Starts `mpirun -n world_size` of this very program with these arguments (without its name) when it was not started
+// under mpirun/srun, and returns that run's exit status; -1 when this process is a rank already (or world size is 1).
 int launch_ranks(int world_size, const std::vector<std::string>& arguments);
 
 struct ExecuteOptions {

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
+#include "backend/cpu/board.h"
 #include "backend/cpu/execute.h"
 
 namespace trainwire::cpu {
@@ -49,8 +51,9 @@ std::vector<std::string> mpirun_command(int world_size, const std::vector<std::s
   return command;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command) {
+[[noreturn]] void become(const std::vector<std::string>& command, const std::string& board) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // mpirun ends, and its ranks with it, when the program that asked for it is gone
+  if (!board.empty()) setenv("TRAINWIRE_BOARD", board.c_str(), 1);
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   std::vector<char*> argv;
@@ -72,13 +75,16 @@ int world_rank() {
 int launch_ranks(int world_size, const std::vector<std::string>& arguments) {
   if (world_size == 1 || rank_text() != nullptr) return -1;
   const std::vector<std::string> command = mpirun_command(world_size, arguments);
+  const BoardFolder board;
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot start mpirun: fork failed");
-  if (child == 0) become(command);
+  if (child == 0) become(command, board.path());
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   // Whatever number mpirun makes of a dead rank: the run failed. 2 is a rank that found the input bad.
   if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2)) return WEXITSTATUS(status);
+  // Beyond 128: a signal ended a rank, which could say nothing itself.
+  if (!WIFEXITED(status) || WEXITSTATUS(status) > 128) std::fputs(board.last_seen(world_size).c_str(), stderr);
   return 1;
 }
 

@@ -37,7 +37,8 @@ RankRun::RankRun(const Scenario& scenario, const Plan& plan, const Ranks& ranks,
       }()),
       transfers_(scenario, plan, ranks, pointers_),
       awaited_(program_.ops.size()),
-      spans_(program_.ops.size()) {
+      spans_(program_.ops.size()),
+      board_(program_, ranks.rank()) {
   std::vector<std::uint32_t> position(program_.ops.size());
   std::array<std::uint32_t, stream_count> count{};
   for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -123,6 +124,7 @@ void RankRun::compute_one(OpId id) {
   SpanNs& span = spans_[static_cast<std::size_t>(id)];
   const std::span<void* const> pointers = pointers_;
   const auto outputs = pointers.subspan(op.outputs.first, op.outputs.count);
+  board_.note(id);
   span.start = now_ns();
   if (!purpose_.empty()) fail_on_purpose(id);
   run_operation<float>(program_, op, pointers.subspan(op.inputs.first, op.inputs.count), outputs, context_);

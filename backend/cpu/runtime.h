@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cpu/arena.h"
+#include "backend/cpu/board.h"
 #include "backend/cpu/execute.h"
 #include "backend/cpu/messages.h"
 #include "backend/cpu/operation.h"
@@ -73,6 +74,7 @@ class RankRun {
   std::vector<SpanNs> spans_;
   std::int64_t started_ = 0, last_progress_ = 0;
   double loss_ = 0;
+  Board board_;
   std::string purpose_;  // TRAINWIRE_FAIL, for tests: "RANK:OP" throws there, ":kill" and ":stop" after it die or halt
 
   std::array<std::atomic<std::uint32_t>, stream_count> done_{};

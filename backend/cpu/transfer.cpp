@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 namespace trainwire::cpu {
@@ -201,10 +202,12 @@ bool TransferRun::advance() {
 }
 
 std::string TransferRun::waits_for() const {
-  std::string ranks;
+  std::set<Rank> missing;
   for (std::size_t i = 0; i < requests_.size(); ++i)
-    if (requests_[i] != MPI_REQUEST_NULL) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", partners_[i]);
-  return fmt::format("round {} of {}, rank {}", round_ + 1, transfer_->exchange->rounds.size(), ranks);
+    if (requests_[i] != MPI_REQUEST_NULL) missing.insert(partners_[i]);
+  std::string text = fmt::format("round {} of {}, rank", round_ + 1, transfer_->exchange->rounds.size());
+  for (const Rank r : missing) text += (r == *missing.begin() ? " " : ", ") + std::to_string(r);
+  return text;
 }
 
 }  // namespace trainwire::cpu

@@ -59,11 +59,12 @@ TEST_CASE("a rank that throws alone is named too") {
   CHECK(outcome.output.find("rank 0: ") != std::string::npos);
 }
 
-TEST_CASE("a rank that is killed ends the run") {
+TEST_CASE("a rank that is killed ends the run, which says in which operation it was") {
   const Outcome outcome = run("TRAINWIRE_FAIL=1:20:kill", "2 2 1");
   CAPTURE(outcome.output);
   CHECK(outcome.status == 1);
   CHECK(outcome.seconds < soon_s);
+  CHECK(outcome.output.find("rank 1 was in blocks.") != std::string::npos);
 }
 
 TEST_CASE("ranks that wait for one that does not come say so and end") {
@@ -71,5 +72,5 @@ TEST_CASE("ranks that wait for one that does not come say so and end") {
   CAPTURE(outcome.output);
   CHECK(outcome.status == 1);
   CHECK(outcome.output.find("rank 0: no message came or went for 2 s") != std::string::npos);
-  CHECK(outcome.output.find("waits for round 1 of 2, rank 1") != std::string::npos);
+  CHECK(outcome.output.find("waits for round 1 of 2, rank 1.") != std::string::npos);
 }

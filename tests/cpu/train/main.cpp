@@ -8,8 +8,8 @@
 
 int main(int argc, char** argv) {
   using namespace trainwire;
-  const std::vector<std::string> arguments(argv, argv + argc);
-  if (arguments.size() != 4) return 2;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() != 3) return 2;
   const testing::Degrees d{std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3])};
   const Scenario scenario = testing::make_scenario(testing::tiny_gpt(), d);
   const int status = cpu::launch_ranks(scenario.world_size(), arguments);
