@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -144,22 +145,24 @@ std::vector<std::vector<float>> whole_parameters(const Ranks& ranks, const Plan&
   return whole;
 }
 
-void check_supported(const Scenario& scenario, const Plan& plan, int size) {
-  if (scenario.training.precision != Precision::fp32) {
-    Problems problems;
-    problems.add({Where{scenario.file.string(), 0}, "training.precision", "", "execution on CPUs computes in fp32 only",
-                  "Add --set training.precision=fp32"});
-    problems.throw_if_any();
-  }
-  if (plan.mesh.size() != size)
-    throw std::runtime_error(fmt::format("the plan is for {} ranks, but {} were started", plan.mesh.size(), size));
-}
-
 }  // namespace
+
+void check_executable(const Scenario& scenario) {
+  if (scenario.training.precision == Precision::fp32) return;
+  static constexpr std::array<const char*, 5> names{"fp32", "tf32", "fp16", "bf16", "fp8"};
+  Problems problems;
+  problems.add({Where{scenario.file.string(), 0}, "training.precision",
+                names[static_cast<std::size_t>(scenario.training.precision)], "execution on CPUs computes in fp32 only",
+                "Add --set training.precision=fp32"});
+  problems.throw_if_any();
+}
 
 Result execute_on(MPI_Comm comm, const Scenario& scenario, const Plan& plan, const ExecuteOptions& options) {
   const Ranks ranks(comm);
-  check_supported(scenario, plan, ranks.size());
+  check_executable(scenario);
+  if (plan.mesh.size() != ranks.size())
+    throw std::runtime_error(
+        fmt::format("the plan is for {} ranks, but {} were started", plan.mesh.size(), ranks.size()));
   const Program& program = plan.program(ranks.rank());
   const Coordinates at = coordinates_of(plan.mesh, ranks.rank());
   const Arena arena(program);

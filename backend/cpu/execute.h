@@ -13,6 +13,9 @@ namespace trainwire::cpu {
 // under mpirun/srun, and returns that run's exit status; -1 when this process is a rank already (or world size is 1).
 int launch_ranks(int world_size, const std::vector<std::string>& arguments);
 
+// Throws ConfigError where this backend cannot run the scenario. Call before launch_ranks, so that it is said once.
+void check_executable(const Scenario&);
+
 struct ExecuteOptions {
   int steps = 5, warmup = 1;
   bool gather_parameters = false;  // for tests: Result::parameters

@@ -61,6 +61,7 @@ void check_memory(const Scenario& scenario, const Plan& plan) {
 int execute_verb(const Call& call) {
   check_backend(call);
   const Scenario scenario = load_scenario(call.positional[0], call.overrides);
+  cpu::check_executable(scenario);
   cpu::ExecuteOptions chosen;
   chosen.steps = call.own.count("steps") > 0 ? call.own["steps"].as<int>() : scenario.training.steps;
   if (chosen.steps < 1) throw UsageError(fmt::format("--steps {}: must be at least 1", chosen.steps));
