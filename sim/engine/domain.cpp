@@ -7,7 +7,7 @@
 namespace trainwire {
 
 Domain::Domain(const DeviceSpec& spec, Fluid& fluid)
-    : spec_(spec), fluid_(fluid), link_(fluid.link(units_per_second)), changes_{{0, 1}} {}
+    : spec_(spec), fluid_(fluid), link_(fluid.link(units_per_second, true)), changes_{{0, 1}} {}
 
 void Domain::update() {
   if (computing_ <= 0) {

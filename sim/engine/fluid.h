@@ -22,7 +22,8 @@ class Fluid {
   using Done = std::function<void()>;
 
   virtual ~Fluid() = default;
-  virtual int link(double bandwidth) = 0;  // units per second, > 0; all links before run()
+  // Units per second, > 0. All links are made before run(); set_bandwidth is for those that vary.
+  virtual int link(double bandwidth, bool varies = false) = 0;
   virtual void set_bandwidth(int link, double bandwidth) = 0;
   // The route is not copied: it must outlive the transfer. Transfers under way share from the next event on.
   virtual void flow(const Route& route, double amount, Done) = 0;

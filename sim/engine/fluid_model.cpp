@@ -37,7 +37,7 @@ class FluidModel : public Fluid {
     session_.engine().add_model(model_);
   }
 
-  int link(double bandwidth) override { return model_->rates.link(bandwidth); }
+  int link(double bandwidth, bool) override { return model_->rates.link(bandwidth); }
   void set_bandwidth(int link, double bandwidth) override { model_->rates.set_capacity(link, bandwidth); }
 
   void flow(const Route& route, double amount, Done done) override {

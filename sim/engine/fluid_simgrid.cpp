@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "sim/engine/session.h"
@@ -17,6 +18,7 @@ namespace routing = simgrid::kernel::routing;
 
 // A payload is a whole number: counting in 1/1024 of a unit keeps the rounding below a thousandth of a byte.
 constexpr double grain = 1024;
+constexpr double unbounded = 1e30;
 
 class Zone : public routing::NetZoneImpl {
  public:
@@ -53,20 +55,23 @@ class FluidSimgrid : public Fluid {
   FluidSimgrid(const FluidSimgrid&) = delete;
   FluidSimgrid& operator=(const FluidSimgrid&) = delete;
 
-  int link(double bandwidth) override {
+  int link(double bandwidth, bool varies) override {
     const std::string name = "link" + std::to_string(links_.size());
 #if SIMGRID_VERSION >= 40000
     s4u::Link* made = zone_->get_iface()->add_link(name, bandwidth * grain);
 #else
     s4u::Link* made = zone_->get_iface()->create_link(name, bandwidth * grain);
 #endif
-    links_.push_back(made);
+    links_.push_back({made, bandwidth * grain, varies});
     zone_->links.push_back(made->get_impl());
     return static_cast<int>(links_.size()) - 1;
   }
 
   void set_bandwidth(int link, double bandwidth) override {
-    links_[static_cast<std::size_t>(link)]->set_bandwidth(bandwidth * grain);
+    Link& changed = links_[static_cast<std::size_t>(link)];
+    if (!changed.varies) throw std::logic_error("a link that was made not to vary has its bandwidth set");
+    changed.bandwidth = bandwidth * grain;
+    changed.link->set_bandwidth(changed.bandwidth);
   }
 
   void flow(const Route& route, double amount, Done done) override {
@@ -84,7 +89,14 @@ class FluidSimgrid : public Fluid {
     comm->set_payload_size(payload);
     comm->set_data(reinterpret_cast<void*>(slot + 1));
     transfers_[slot] = {comm, std::move(done)};
+    // SimGrid bounds a transfer for all its time by the bandwidths it finds at its start.
+    for (const Hop& hop : route)
+      if (const Link& link = links_[static_cast<std::size_t>(hop.link)]; link.varies)
+        link.link->set_bandwidth(unbounded);
     comm->start();
+    for (const Hop& hop : route)
+      if (const Link& link = links_[static_cast<std::size_t>(hop.link)]; link.varies)
+        link.link->set_bandwidth(link.bandwidth);
   }
 
   void after(double seconds, Done done) override { session_.after(seconds, std::move(done)); }
@@ -99,6 +111,11 @@ class FluidSimgrid : public Fluid {
   double now() const override { return session_.now(); }
 
  private:
+  struct Link {
+    s4u::Link* link;
+    double bandwidth;
+    bool varies;
+  };
   struct Transfer {
     s4u::CommPtr comm;
     Done done;
@@ -134,7 +151,7 @@ class FluidSimgrid : public Fluid {
   Session session_;
   Zone* zone_;
   s4u::Host *from_ = nullptr, *to_ = nullptr;
-  std::vector<s4u::Link*> links_;
+  std::vector<Link> links_;
   std::vector<Transfer> transfers_;
   std::vector<std::size_t> free_;
   s4u::CommPtr ended_;

@@ -26,7 +26,7 @@ struct Script {
   std::vector<double> run(Solver solver) const {
     const auto fluid = make_fluid(solver);
     std::vector<double> ends(transfers.size(), -1);
-    for (const double b : bandwidths) fluid->link(b);
+    for (const double b : bandwidths) fluid->link(b, !changes.empty());
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       fluid->after(transfers[i].start, [&, i] {
         fluid->flow(transfers[i].route, transfers[i].amount, [&, i] { ends[i] = fluid->now(); });
@@ -119,6 +119,11 @@ TEST_CASE("a kernel is slowed while a collective runs") {
   // The kernel needs 10 ms alone; from 1 ms to 5 ms it runs at 80 %: 10 + 4 * 0.2 = 10.8 ms.
   const double unit = 1e12;
   check({{unit}, {{0, {{0}}, 10e-3 * unit}}, {{1e-3, {0, 0.8 * unit}}, {5e-3, {0, unit}}}}, {10.8e-3});
+}
+
+TEST_CASE("a transfer that starts on a slowed link speeds up with it") {
+  // Slowed to a half from the start; at 4 s, with 8 of 10 units left, to the full and then to twice the bandwidth.
+  check({{1}, {{0, {{0}}, 10}}, {{0, {0, 0.5}}, {4, {0, 1}}, {6, {0, 2}}}}, {4 + 2 + 6.0 / 2});
 }
 
 TEST_CASE("two transfers that start at one instant and share a first link leave no other link over-committed") {
