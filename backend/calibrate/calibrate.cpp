@@ -18,7 +18,8 @@ namespace trainwire::cpu {
 namespace {
 
 constexpr int ranks_started = 4;
-constexpr std::int64_t pool_elements = 12 << 20;  // 48 MiB of fp32: a small model's step
+// 12 MiB of fp32: in a step, an operation finds in a cache what the one before it wrote, but not what long ago was read.
+constexpr std::int64_t pool_elements = 3 << 20;
 
 double rate(const Curve& curve, double units_per_element) {
   return units_per_element * curve.x.back() / curve.y.back();

@@ -29,6 +29,7 @@ struct Result {
 // Collective over all ranks. Throws std::runtime_error naming rank and operation; every other rank ends too.
 Result execute(const Scenario&, const Plan&, const ExecuteOptions&);
 
+bool is_rank();    // started under mpirun or srun
 int world_rank();  // 0 when not under MPI
 
 }  // namespace trainwire::cpu

@@ -72,6 +72,8 @@ int world_rank() {
   return text != nullptr ? std::atoi(text) : 0;
 }
 
+bool is_rank() { return rank_text() != nullptr; }
+
 int launch_ranks(int world_size, const std::vector<std::string>& arguments) {
   if (world_size == 1 || rank_text() != nullptr) return -1;
   const std::vector<std::string> command = mpirun_command(world_size, arguments);

@@ -29,7 +29,7 @@ int calibrate_verb(const Call& call) {
   const std::filesystem::path file = cpu::machine_file(chosen);
   if (first) OutputFolder(file.parent_path());
   const int status = cpu::calibrate(chosen, call.command);
-  if (status == done && first)
+  if (status == done && !cpu::is_rank())
     fmt::print("{}\n", call.json ? fmt::format("{{\"machine_file\": \"{}\"}}", file.string()) : file.string());
   return status;
 }
