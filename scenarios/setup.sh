@@ -30,7 +30,7 @@ for line in $needed; do
   package=${line%%:*}
   rest=${line#*:}
   if [ ! -e "${rest%%:*}" ]; then
-    echo "setup: needs $package (${rest#*:})" | sed 's/(.*:/(for /' >&2
+    echo "setup: needs $package (${rest#*:})" >&2
     missing="$missing $package"
   fi
 done
