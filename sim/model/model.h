@@ -17,9 +17,9 @@ struct Transformer {  // GPT-2 and Llama families
   enum class Positions { learned, rotary } positions = Positions::rotary;
   enum class Norm { layer_norm, rms_norm } norm = Norm::rms_norm;
   enum class Activation { gelu, swiglu, relu } activation = Activation::swiglu;
-  bool biases = false;      // of all linear layers of a block
-  bool qkv_bias = false;    // of the QKV product alone (Qwen2); implied by biases
-  bool tied = false;        // the output head is the embedding table
+  bool biases = false;    // of all linear layers of a block
+  bool qkv_bias = false;  // of the QKV product alone (Qwen2); implied by biases
+  bool tied = false;      // the output head is the embedding table
   float epsilon = 1e-5F;
   float rotary_theta = 10000.0F;
 };
@@ -28,7 +28,7 @@ struct Mlp {  // classifier: in -> hidden × layers -> classes
   std::int64_t inputs = 0, hidden = 0, layers = 0, classes = 0;
 };
 
-struct ConvNet {  // ResNet as in He et al. 2015, torchvision's parameter count
+struct ConvNet {                     // ResNet as in He et al. 2015, torchvision's parameter count
   std::vector<std::int64_t> blocks;  // of the four groups
   bool bottleneck = false;
   std::int64_t channels = 3, width = 64, classes = 1000;
@@ -46,25 +46,25 @@ struct Model {
   Transformer transformer;
   Mlp mlp;
   ConvNet cnn;
-  std::vector<Layer> layers;                           // first, blocks, last: where a pipeline may cut
-  std::optional<std::int64_t> published_parameters;    // from the file, with its source
-  std::string source;                                  // where the sizes come from
-  Where where;                                         // for messages about the model
-  bool vision() const { return family == "cnn"; }      // samples rather than tokens
+  std::vector<Layer> layers;                         // first, blocks, last: where a pipeline may cut
+  std::optional<std::int64_t> published_parameters;  // from the file, with its source
+  std::string source;                                // where the sizes come from
+  Where where;                                       // for messages about the model
+  bool vision() const { return family == "cnn"; }    // samples rather than tokens
 };
 
 // The shape of one micro-batch.
 struct Batch {
-  std::int64_t size = 1;      // B sequences or images
-  std::int64_t sequence = 0;  // S tokens; vision: image side
-  std::int64_t step_rows = 1; // rows of the loss over the whole step: global_batch · S, or global_batch
+  std::int64_t size = 1;       // B sequences or images
+  std::int64_t sequence = 0;   // S tokens; vision: image side
+  std::int64_t step_rows = 1;  // rows of the loss over the whole step: global_batch · S, or global_batch
 };
 
 // The family table: adding a family is one file and one row of families.cpp.
 struct Family {
   const char* name;
-  Model (*read)(const Value&, Problems&);              // our own model file or mapping; checks and fills layers
-  Graph (*expand)(const Model&, const Batch&);         // forward pass of one micro-batch
+  Model (*read)(const Value&, Problems&);       // our own model file or mapping; checks and fills layers
+  Graph (*expand)(const Model&, const Batch&);  // forward pass of one micro-batch
 };
 const std::vector<Family>& families();
 
