@@ -163,7 +163,7 @@ Scenario load_scenario(const fs::path& file, const std::vector<std::string>& ove
   Value root = read_file(found, problems);
   problems.throw_if_any();
   if (root.kind == Value::Kind::null) {
-    problems.add({{found.string(), 0}, "", "", "is empty", "A scenario names at least a model and a topology"});
+    problems.add({{found.string(), 1}, "", "", "is empty", "A scenario names at least a model and a topology"});
     problems.throw_if_any();
   }
   if (root.kind != Value::Kind::map) {

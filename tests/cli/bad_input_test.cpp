@@ -68,7 +68,7 @@ TEST_CASE("bad scenarios are refused with file and line, and no output is writte
       {"not connected", "model: gpt2-124m\ntopology: {use: dgx-h100, nodes: 2, fabric: {kind: none}}\n",
        "cannot reach"},
       {"cycle of includes", "include: y.yaml\n", "y.yaml:1: include"},
-      {"empty", "", "x.yaml: is empty"},
+      {"empty", "", "x.yaml:1: is empty"},
       {"comes later", sound + "strategy: {data: {sharding: fsdp}}\n",
        "x.yaml:4: strategy.data.sharding = fsdp: is not supported yet"},
   };

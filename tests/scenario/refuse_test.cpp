@@ -58,7 +58,7 @@ TEST_CASE("a scenario without model or topology is refused with the names that t
   const std::string message = refusal("name: x\n");
   CHECK_THAT(message, contains("x.yaml:1: model: is missing. Known: ") && contains("llama-3-8b"));
   CHECK_THAT(message, contains("x.yaml:1: topology: is missing. Known: ") && contains("dgx-h100"));
-  CHECK_THAT(refusal(""), contains("x.yaml: is empty"));
+  CHECK_THAT(refusal(""), contains("x.yaml:1: is empty"));
   CHECK_THAT(refusal("- a\n"), contains("a scenario is a mapping"));
 }
 
