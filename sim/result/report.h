@@ -56,7 +56,8 @@ std::string to_json(const Report&);     // "trainwire.report/1"
 std::string to_summary(const Report&);  // one screen for a person
 
 // report.json, timeline.csv, trace.json, links.csv, memory.csv in `folder`; each written beside and renamed.
-// Throws ConfigError when the folder cannot be written.
-void write_results(const std::filesystem::path& folder, const Scenario&, const Plan&, const Timeline&, const Report&);
+// Returns the report as written: with a warning where the timeline was cut. Throws ConfigError when the folder cannot
+// be written.
+Report write_results(const std::filesystem::path& folder, const Scenario&, const Plan&, const Timeline&, const Report&);
 
 }  // namespace trainwire

@@ -56,8 +56,8 @@ void write_memory(Sink& sink, const std::vector<MemoryPoint>& curve) {
 
 }  // namespace
 
-void write_results(const std::filesystem::path& folder, const Scenario& scenario, const Plan& plan,
-                   const Timeline& timeline, const Report& report) {
+Report write_results(const std::filesystem::path& folder, const Scenario& scenario, const Plan& plan,
+                     const Timeline& timeline, const Report& report) {
   Report told = report;
   if (rows_of(plan, timeline).size() < static_cast<std::size_t>(plan.mesh.size()))
     told.warnings.push_back(
@@ -72,6 +72,7 @@ void write_results(const std::filesystem::path& folder, const Scenario& scenario
                           {"memory.csv", [&](Sink& sink) { write_memory(sink, curve); }},
                           {"trace.json", [&](Sink& sink) { write_trace(sink, scenario, plan, timeline, curve); }},
                       });
+  return told;
 }
 
 }  // namespace trainwire

@@ -77,7 +77,7 @@ int execute_verb(const Call& call) {
   if (!first) return done;
   Report report = measure(scenario, plan, result.timeline);
   report.wall_s = seconds_since_start();
-  write_results(folder->path(), scenario, plan, result.timeline, report);
+  report = write_results(folder->path(), scenario, plan, result.timeline, report);
   fmt::print("{}\n", call.json ? to_json(report) : to_summary(report));
   say(call, fmt::format("results: {}", folder->path().string()));
   return done;

@@ -62,8 +62,8 @@ std::string memory_text(const Explained& e) {
 std::string to_text(const Scenario& s, const Explained& e) {
   std::string text = s.name + "\n";
   if (!s.question.empty()) text += fmt::format("  question    {}\n", s.question);
-  text +=
-      fmt::format("  model       {}: {} parameters, {} layers\n", s.model.name, e.parameters, s.model.layers.size());
+  text += fmt::format("  model       {}: {} parameters, {} blocks\n", s.model.name, e.parameters,
+                      s.model.layers.size() - 2);
   text += fmt::format("  topology    {}: {} x {} on {} {}\n", s.topology.name, s.topology.devices.size(),
                       s.topology.specs.at(0).name, s.topology.nodes, s.topology.nodes == 1 ? "host" : "hosts");
   text += fmt::format("  batch       {} a step = {} micro-batches of {} x {} replicas\n", s.training.global_batch,

@@ -44,7 +44,7 @@ int simulate_verb(const Call& call) {
     const Timeline timeline = simulate(scenario, plan, chosen);
     report = measure(scenario, plan, timeline);
     report.wall_s = seconds_since_start();
-    write_results(folder.path(), scenario, plan, timeline, report);
+    report = write_results(folder.path(), scenario, plan, timeline, report);
   }
   fmt::print("{}\n", call.json ? to_json(report) : to_summary(report));
   say(call, fmt::format("results: {}", folder.path().string()));
