@@ -45,6 +45,22 @@ void measure_alone(Machine& machine, const CalibrateOptions& options, Spreads& s
   for (double& x : machine.cpu.reduction.x) x *= sizeof(float);
 }
 
+// On every rank.
+void measure(Machine& machine, const CalibrateOptions& options) {
+  Spreads spreads;
+  if (world_rank() == 0) {
+    machine.date = fmt::format("{:%Y-%m-%d %H:%M}",
+                               fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+    measure_alone(machine, options, spreads);
+    if (options.say) options.say("messages and shared cores");
+    wake_others(MPI_COMM_WORLD);
+  } else {
+    wait_quietly(MPI_COMM_WORLD);
+  }
+  machine.ranks = measure_ranks(MPI_COMM_WORLD, options.quick, spreads);
+  if (world_rank() == 0) machine.spread = median_of(spreads.values).seconds;
+}
+
 }  // namespace
 
 std::filesystem::path machine_file(const CalibrateOptions& options) {
@@ -62,20 +78,9 @@ int calibrate(const CalibrateOptions& options, const std::vector<std::string>& a
   if (started >= 0) return started;
   initialise_mpi();
   Machine machine;
-  Spreads spreads;
   machine.host = host_facts();
-  if (world_rank() == 0) {
-    machine.date = fmt::format("{:%Y-%m-%d %H:%M}",
-                               fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-    measure_alone(machine, options, spreads);
-    if (options.say) options.say("messages and shared cores");
-    wake_others(MPI_COMM_WORLD);
-  } else {
-    wait_quietly(MPI_COMM_WORLD);
-  }
-  machine.ranks = measure_ranks(MPI_COMM_WORLD, options.quick, spreads);
+  all_or_none([&] { measure(machine, options); });
   if (world_rank() != 0) return 0;
-  machine.spread = median_of(spreads.values).seconds;
   machine.cpu.cores = machine.host.cores;
   machine.cpu.core_sharing = machine.ranks.core_sharing;
   machine.cpu.operation_overhead = Seconds(machine.ranks.operation_overhead);

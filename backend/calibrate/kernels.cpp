@@ -159,8 +159,9 @@ constexpr Row table[] = {
 }  // namespace
 
 std::map<std::string, Curve> measure_kernels(Pool& pool, bool quick, Spreads& spreads) {
+  // The loss takes 2n elements at once: the largest n is half the pool.
   const std::vector<std::int64_t> sizes = quick ? std::vector<std::int64_t>{1 << 14, 1 << 17, 1 << 20}
-                                                : std::vector<std::int64_t>{1 << 12, 1 << 15, 1 << 18, 1 << 21};
+                                                : std::vector<std::int64_t>{1 << 12, 1 << 15, 1 << 18, 3 << 19};
   const Effort effort = quick ? Effort{0.003, 3} : Effort{0.005, 3};
   std::map<std::string, Curve> curves;
   for (const Row& row : table) {

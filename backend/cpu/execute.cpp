@@ -202,7 +202,9 @@ Result execute_on(MPI_Comm comm, const Scenario& scenario, const Plan& plan, con
 Result execute(const Scenario& scenario, const Plan& plan, const ExecuteOptions& options) {
   if (plan.mesh.size() == 1) return execute_on(MPI_COMM_NULL, scenario, plan, options);
   initialise_mpi();
-  return execute_on(MPI_COMM_WORLD, scenario, plan, options);
+  Result result;
+  all_or_none([&] { result = execute_on(MPI_COMM_WORLD, scenario, plan, options); });
+  return result;
 }
 
 }  // namespace trainwire::cpu

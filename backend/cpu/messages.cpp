@@ -10,6 +10,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "sim/config/problems.h"
+
 namespace trainwire::cpu {
 namespace {
 
@@ -52,6 +54,18 @@ void abort_run(Rank rank, const std::string& message) {
   std::fflush(stderr);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();  // MPI_Abort does not return
+}
+
+void all_or_none(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const std::exception& e) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    abort_run(rank, e.what());
+  }
 }
 
 void initialise_mpi() {

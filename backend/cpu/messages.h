@@ -51,6 +51,10 @@ double timeout_s();
 // Prints "rank 3: message" and ends every process of the run.
 [[noreturn]] void abort_run(Rank rank, const std::string& message);
 
+// Runs work that other ranks rely on: an exception here ends every process of the run, with its text. A ConfigError is
+// thrown on: all ranks see it.
+void all_or_none(const std::function<void()>& work);
+
 void check(int code, const char* call);  // throws std::runtime_error with MPI's text
 
 }  // namespace trainwire::cpu
