@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <utility>
 
 #include "backend/calibrate/small_plan.h"
 #include "backend/cpu/runtime.h"
@@ -117,21 +117,25 @@ double computing(const Timeline& t, const Program& program) {
   return last - first;
 }
 
-// The same over several runs, in turns so that whatever else the machine does meets all alike. Ratios of medians.
+// One rank alone, two at once, and two that communicate as well: in turns, many short ones. The two ratios are those of
+// runs next to each other, so that a machine that gets slower meanwhile does not count as a shared core.
 struct Sharing {
-  std::vector<double> alone, both, communicating;
+  std::vector<double> both_over_alone, communicating_over_both;
 };
 Sharing measure_sharing(MPI_Comm world, bool quick) {
-  const int times = quick ? 15 : 40;
+  constexpr int times = 10;
   const SmallRun one = work(1, times), two = work(2, times);
   const SmallRun busy = work_and_all_reduce(2, times, 1 << 17, 4 * times);
   Sharing s;
-  for (int round = 0; round < (quick ? 5 : 9); ++round) {
-    for (const auto& [ranks, run, into] :
-         {std::tuple{1, &one, &s.alone}, std::tuple{2, &two, &s.both}, std::tuple{2, &busy, &s.communicating}}) {
+  for (int round = 0; round < (quick ? 15 : 45); ++round) {
+    std::vector<double> seconds;
+    for (const auto& [ranks, run] : {std::pair{1, &one}, std::pair{2, &two}, std::pair{2, &busy}}) {
       const Timeline t = run_on_first(world, ranks, *run, 1);
-      if (!t.ranks.empty()) into->push_back(computing(t, run->plan.program(0)));
+      if (!t.ranks.empty()) seconds.push_back(computing(t, run->plan.program(0)));
     }
+    if (seconds.empty()) continue;
+    s.both_over_alone.push_back(seconds[1] / seconds[0]);
+    s.communicating_over_both.push_back(seconds[2] / seconds[1]);
   }
   return s;
 }
@@ -196,12 +200,12 @@ RankMeasurements measure_ranks(MPI_Comm world, bool quick, Spreads& spreads) {
   const BufferId small = tiny.buffer({16});
   for (int i = 0; i < 1000; ++i) tiny.compute(OpKind::add, Role::forward, {small, small}, {small});
   const Timeline overhead = run_on_first(world, 1, small_run(Axis::data, 1, {tiny.take()}), 5);
-  if (sharing.alone.empty()) return m;
+  if (sharing.both_over_alone.empty()) return m;
   fit(m.all_reduce, m.latency, m.bandwidth);
   m.operation_overhead = overhead.step_time_s / 1000;
-  const double first = median_of(sharing.alone).seconds, second = median_of(sharing.both).seconds;
-  m.core_sharing = std::clamp(second / first, 1.0, 2.0);
-  m.communication_slowdown = std::clamp(1 - second / median_of(sharing.communicating).seconds, 0.0, 0.95);
+  m.core_sharing = std::clamp(median_of(sharing.both_over_alone).seconds, 1.0, 2.0);
+  m.communication_slowdown =
+      std::clamp(1 - 1 / median_of(sharing.communicating_over_both).seconds, 0.0, 0.95);
   return m;
 }
 
