@@ -1,11 +1,8 @@
 // A plan is right when training with it gives what one rank gives: for every strategy and combination the losses of
 // three steps and the updated parameters equal those of the plan for one rank.
-#include <cmath>
-#include <map>
+#include "tests/cpu/ranks/equal.h"
 
 #include "backend/cpu/runtime.h"
-#include "tests/cpu/ranks/ranks.h"
-#include "tests/scenarios.h"
 
 using namespace trainwire;
 using namespace trainwire::test;
@@ -13,78 +10,9 @@ using namespace trainwire::testing;
 
 namespace {
 
-constexpr double tolerance = 1e-5;  // relative, of sums in fp32 taken in another order
-constexpr int steps = 3;
 // Adam divides a gradient by its own size: an element whose gradient is nothing but rounding moves by up to the
 // learning rate in either direction. A small rate keeps that under the tolerance.
 constexpr double adam_rate = 1e-4;
-
-cpu::Result train(MPI_Comm comm, const Scenario& s) {
-  cpu::ExecuteOptions options;
-  options.steps = steps;
-  options.warmup = 0;
-  options.gather_parameters = true;
-  return cpu::execute_on(comm, s, build_plan(s), options);
-}
-
-// |a − b| / |b| of a parameter as a vector; its largest value over the parameters.
-double parameter_error(const cpu::Result& a, const cpu::Result& b) {
-  if (a.parameters.size() != b.parameters.size()) return INFINITY;
-  double worst = 0;
-  for (std::size_t p = 0; p < a.parameters.size(); ++p) {
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < a.parameters[p].size(); ++i) {
-      const double x = static_cast<double>(a.parameters[p][i]), y = static_cast<double>(b.parameters[p][i]);
-      difference += (x - y) * (x - y);
-      norm += y * y;
-    }
-    const double error = std::sqrt(difference / norm);
-    worst = std::isnan(error) ? INFINITY : std::max(worst, error);
-  }
-  return worst;
-}
-
-double loss_error(const cpu::Result& a, const cpu::Result& b) {
-  if (a.timeline.loss.size() != steps || b.timeline.loss.size() != steps) return INFINITY;
-  double worst = 0;
-  for (std::size_t i = 0; i < steps; ++i)
-    worst = std::max(worst, relative_error(a.timeline.loss[i], b.timeline.loss[i]));
-  return worst;
-}
-
-struct Variant {
-  const char* name;
-  void (*apply)(Scenario&);
-};
-
-void check_equal(const std::string& model, const std::vector<Degrees>& combinations, const Variant& variant,
-                 std::int64_t global_batch = 16) {
-  const auto make = [&](Degrees d) {
-    Scenario s = make_scenario(model, d, global_batch);
-    s.training.optimizer = OptimizerKind::momentum;
-    s.training.learning_rate = 0.05;
-    variant.apply(s);
-    return s;
-  };
-  cpu::Result alone;
-  if (world_rank() == 0) {
-    alone = train(MPI_COMM_NULL, make({}));
-    CHECK(alone.timeline.loss.size() == steps);
-  }
-  for (const Degrees d : combinations) {
-    const int n = d.data * d.tensor * d.pipeline;
-    if (n > world_size()) continue;
-    const FirstRanks ranks(n);
-    if (!ranks.member()) continue;
-    const cpu::Result shared = train(ranks.comm(), make(d));
-    if (world_rank() != 0) continue;
-    CAPTURE(model, variant.name, d.data, d.tensor, d.pipeline);
-    CHECK(loss_error(shared, alone) < tolerance);
-    CHECK(parameter_error(shared, alone) < tolerance);
-    CHECK(relative_error(shared.timeline.parameters_checksum, alone.timeline.parameters_checksum) < tolerance);
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
-}
 
 const std::vector<Degrees> every_combination{{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {4, 1, 1}, {1, 4, 1}, {1, 1, 4},
                                              {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {8, 1, 1}, {2, 2, 2}, {4, 2, 1},
