@@ -67,7 +67,7 @@ void lower(Draft& d, const Scenario& s) {
     d.forward.push_back(std::move(op));
   }
   for (const Layer& layer : s.model.layers) d.layers.push_back(layer.name);
-  d.stage_of_layer.assign(d.layers.size(), 0);
+  d.piece_of_layer.assign(d.layers.size(), 0);
   for (const DraftOp& op : d.forward)
     for (const TensorId t : op.outputs) tensor(d, t).layer = static_cast<std::int16_t>(op.layer);
 }

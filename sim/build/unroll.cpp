@@ -1,6 +1,7 @@
 // Spells a finished draft out: one program a pipeline stage, its micro-batches in the order of the schedule, buffers a
 // micro-batch, and the dependencies between streams that the buffers imply.
 #include <array>
+#include <cstdint>
 #include <map>
 #include <stdexcept>
 
@@ -25,46 +26,70 @@ class Unroller {
     tensor_of_.assign(d.tensors.size(), -1);
     buffer_of_.assign(d.tensors.size(), {});
     newest_.fill(-1);
-    forward_ = mine(d.forward);
-    backward_ = mine(d.backward);
+    find_operations();
+    find_triggers();
   }
 
   Program run() {
-    const auto& turns = draft_.turns[static_cast<std::size_t>(stage_)];
-    for (std::size_t t = 0; t < turns.size(); ++t) {
-      const bool last = t + 1 == turns.size();
-      if (turns[t].forward)
-        emit_list(draft_.forward, forward_, 0, turns[t].micro_batch, false);
-      else
-        emit_list(draft_.backward, backward_, draft_.forward.size(), turns[t].micro_batch, last);
+    for (std::size_t t = 0; t < turns().size(); ++t) {
+      const Turn& turn = turns()[t];
+      const bool forward = turn.kind == TurnKind::forward;
+      const auto& ops = forward ? draft_.forward : draft_.backward;
+      const std::size_t base = forward ? 0 : draft_.forward.size();
+      for (const std::size_t i : operations(turn)) {
+        emit(ops[i], base + i, turn.micro_batch);
+        const auto ready = triggers_.find({t, i});
+        if (!forward && ready != triggers_.end())
+          for (const std::size_t step : ready->second) emit_step(step);
+      }
     }
-    const std::size_t base = draft_.forward.size() + draft_.backward.size();
     for (std::size_t i = 0; i < draft_.step.size(); ++i)
-      if (draft_.step[i].after < 0 && draft_.step[i].op.stage == stage_) emit(draft_.step[i].op, base + i, -1);
+      if (draft_.step[i].after < 0 && draft_.step[i].op.stage == stage_) emit_step(i);
     return std::move(program_);
   }
 
  private:
-  std::vector<std::size_t> mine(const std::vector<DraftOp>& ops) const {
-    std::vector<std::size_t> indices;
-    for (std::size_t i = 0; i < ops.size(); ++i)
-      if (ops[i].stage == stage_) indices.push_back(i);
-    return indices;
+  // Indices of a chunk's operations in the draft, by TurnKind.
+  using ChunkOperations = std::array<std::vector<std::size_t>, 4>;
+
+  const Turns& turns() const { return draft_.turns[static_cast<std::size_t>(stage_)]; }
+  const std::vector<std::size_t>& operations(const Turn& t) const {
+    return operations_.at(static_cast<std::size_t>(t.chunk))[static_cast<std::size_t>(t.kind)];
   }
 
-  void emit_list(const std::vector<DraftOp>& ops, const std::vector<std::size_t>& indices, std::size_t base,
-                 std::int32_t micro_batch, bool last_turn) {
-    for (const std::size_t i : indices) {
-      emit(ops[i], base + i, micro_batch);
-      if (last_turn) emit_triggered(static_cast<int>(i));
+  void find_operations() {
+    const auto add = [this](std::size_t i, int chunk, TurnKind kind) {
+      if (operations_.size() <= static_cast<std::size_t>(chunk))
+        operations_.resize(static_cast<std::size_t>(chunk) + 1);
+      operations_[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(kind)].push_back(i);
+    };
+    for (std::size_t i = 0; i < draft_.forward.size(); ++i)
+      if (draft_.forward[i].stage == stage_) add(i, draft_.forward[i].chunk, TurnKind::forward);
+    for (std::size_t i = 0; i < draft_.backward.size(); ++i) {
+      const DraftOp& op = draft_.backward[i];
+      if (op.stage != stage_) continue;
+      add(i, op.chunk, TurnKind::backward);
+      add(i, op.chunk, is_weight_gradient(draft_, op) ? TurnKind::weight_gradient : TurnKind::input_gradient);
     }
   }
 
-  void emit_triggered(int after) {
-    const std::size_t base = draft_.forward.size() + draft_.backward.size();
-    for (std::size_t i = 0; i < draft_.step.size(); ++i)
-      if (draft_.step[i].after == after && draft_.step[i].op.stage == stage_) emit(draft_.step[i].op, base + i, -1);
+  // Operations of the step that may start before all is done: by the turn and operation right before them.
+  void find_triggers() {
+    constexpr std::size_t none = SIZE_MAX;
+    std::vector<std::size_t> last_turn(draft_.backward.size(), none);
+    for (std::size_t t = 0; t < turns().size(); ++t)
+      if (turns()[t].kind != TurnKind::forward)
+        for (const std::size_t i : operations(turns()[t])) last_turn[i] = t;
+    for (std::size_t s = 0; s < draft_.step.size(); ++s) {
+      if (draft_.step[s].after < 0 || draft_.step[s].op.stage != stage_) continue;
+      std::pair<std::size_t, std::size_t> latest{0, 0};
+      for (std::size_t i = 0; i <= static_cast<std::size_t>(draft_.step[s].after); ++i)
+        if (last_turn[i] != none) latest = std::max(latest, std::pair{last_turn[i], i});
+      triggers_[latest].push_back(s);
+    }
   }
+
+  void emit_step(std::size_t i) { emit(draft_.step[i].op, draft_.forward.size() + draft_.backward.size() + i, -1); }
 
   TensorId local_tensor(TensorId t) {
     TensorId& local = tensor_of_[static_cast<std::size_t>(t)];
@@ -127,7 +152,9 @@ class Unroller {
     op.inputs = operands(from.inputs, micro_batch);
     op.outputs = operands(from.outputs, micro_batch);
     op.accumulate = accumulates(op);
-    order(op);
+    std::vector<BufferId> waits;
+    for (const TensorId t : from.waits) waits.push_back(buffer(t, micro_batch));
+    order(op, waits);
     program_.ops.push_back(op);
   }
 
@@ -145,7 +172,7 @@ class Unroller {
   }
 
   // Dependencies on other streams, from who wrote and read the operands last; what is implied already is left out.
-  void order(Op& op) {
+  void order(Op& op, const std::vector<BufferId>& waits) {
     const auto self = static_cast<std::size_t>(op.stream);
     const auto id = static_cast<OpId>(program_.ops.size());
     Clock needed;
@@ -154,6 +181,7 @@ class Unroller {
       for (std::size_t s = 0; s < stream_count; ++s) needed[s] = std::max(needed[s], before[s]);
     };
     for (const BufferId b : program_.inputs(op)) need(last_write_[root(b)]);
+    for (const BufferId b : waits) need(last_write_[root(b)]);
     for (const BufferId b : program_.outputs(op)) {
       need(last_write_[root(b)]);
       need(last_read_[root(b)]);
@@ -185,7 +213,8 @@ class Unroller {
   int stage_;
   std::int64_t count_;
   Program program_;
-  std::vector<std::size_t> forward_, backward_;  // indices of the stage's operations in the draft
+  std::vector<ChunkOperations> operations_;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> triggers_;
   std::vector<TensorId> tensor_of_;
   std::vector<std::vector<BufferId>> buffer_of_;
   std::vector<BufferId> root_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace trainwire {
@@ -22,6 +23,12 @@ TensorId add_like(Draft& d, TensorId model, std::string name, DType dtype, Categ
   t.view_of = -1;
   t.offset = 0;
   return add_tensor(d, std::move(t));
+}
+
+bool is_weight_gradient(const Draft& d, const DraftOp& op) {
+  return !is_communication(op.kind) && std::all_of(op.outputs.begin(), op.outputs.end(), [&](TensorId t) {
+    return tensor(d, t).category == Category::gradient;
+  });
 }
 
 Transition transition(Placement from, Placement to) {

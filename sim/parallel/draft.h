@@ -19,22 +19,18 @@ struct DraftOp {
   Attributes attributes;
   int layer = -1;
   int stage = 0;
+  int chunk = 0;     // of the stage's chunks
   int peer = 0;      // point to point
   int message = -1;  // point to point: number of the transfer, equal on both sides
   std::vector<TensorId> inputs, outputs;
+  std::vector<TensorId> waits;  // must be there before it starts, though it does not read them
 };
 
-// An operation of the whole step: runs right after backward operation `after` of the last micro-batch (an index into
-// Draft::backward), or, where after is -1, when all micro-batches are done.
+// An operation of the whole step: runs as soon as the stage's backward operations up to `after` (an index into
+// Draft::backward) have run for the last time, or, where after is -1, when all micro-batches are done.
 struct StepOp {
   DraftOp op;
   int after = -1;
-};
-
-// One turn of a stage: forward or backward of one micro-batch.
-struct Turn {
-  bool forward = true;
-  std::int32_t micro_batch = 0;
 };
 
 struct Draft {
@@ -44,8 +40,8 @@ struct Draft {
   std::vector<DraftOp> forward, backward;
   std::vector<StepOp> step;
   std::vector<std::string> layers;
-  std::vector<int> stage_of_layer;
-  std::vector<std::vector<Turn>> turns;  // by stage
+  std::vector<int> piece_of_layer;  // of the model along its layers; piece c is chunk c / stages of stage c % stages
+  std::vector<Turns> turns;         // by stage
   int messages = 0;                      // transfers numbered so far
 };
 
@@ -54,6 +50,9 @@ Tensor& tensor(Draft&, TensorId);
 const Tensor& tensor(const Draft&, TensorId);
 // A tensor with this one's shapes and placement, but another name, type and category.
 TensorId add_like(Draft&, TensorId model, std::string name, DType, Category);
+
+// Yields nothing but gradients of parameters: a schedule may put it off.
+bool is_weight_gradient(const Draft&, const DraftOp&);
 
 // What a change of placement on one axis needs.
 enum class Transition : std::uint8_t { none, all_reduce, all_gather, reduce_scatter, all_to_all };

@@ -1,35 +1,47 @@
-// Pipeline parallelism: consecutive layers form a stage; what the next stage reads is sent to it, and its gradient
-// comes back. Bytes on the axis a boundary and micro-batch: B·S·H forward and as much backward.
-// A parameter that two stages use (tied embeddings) is kept on both; their gradients are exchanged and added once.
+// Pipeline parallelism: consecutive layers form a stage (interleaved: several pieces of the model do, dealt round);
+// what the next stage reads is sent to it, and its gradient comes back. Bytes on the axis a boundary and micro-batch:
+// B·S·H forward and as much backward. A parameter that two stages use (tied embeddings) is kept on both; their
+// gradients are exchanged and added once.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <stdexcept>
 
+#include "sim/parallel/draft.h"
 #include "sim/parallel/schedules/schedules.h"
 
 namespace trainwire {
 namespace {
 
-// The first layer goes with the first stage, the last with the last; blocks are spread evenly.
-std::vector<int> stages_of_layers(const Draft& d, int stages) {
+// The first layer goes with the first piece, the last with the last; the blocks as the scenario says, or evenly.
+std::vector<int> pieces_of_layers(const Draft& d, const std::vector<std::int64_t>& blocks_of, int pieces) {
   const int blocks = static_cast<int>(d.layers.size()) - 2;
-  std::vector<int> stage{0};
-  for (int b = 0; b < blocks; ++b) stage.push_back(b * stages / blocks);
-  stage.push_back(stages - 1);
-  return stage;
+  std::vector<int> piece{0};
+  if (blocks_of.empty())
+    for (int b = 0; b < blocks; ++b) piece.push_back(b * pieces / blocks);
+  for (std::size_t c = 0; c < blocks_of.size(); ++c)
+    piece.insert(piece.end(), static_cast<std::size_t>(blocks_of[c]), static_cast<int>(c));
+  piece.push_back(pieces - 1);
+  return piece;
 }
 
-DraftOp transfer(OpKind kind, const DraftOp& reader, TensorId t, int stage, int peer, int message) {
+// Where an operation runs: a stage and one of its chunks.
+struct Place {
+  int stage = 0, chunk = 0;
+};
+
+DraftOp transfer(OpKind kind, const DraftOp& reader, TensorId t, Place place, int other_stage, int message) {
   DraftOp op;
   op.kind = kind;
   op.role = reader.role;
   op.stream = kind == OpKind::send ? Stream::pipeline_send : Stream::pipeline_receive;
   op.axis = Axis::pipeline;
   op.layer = reader.layer;
-  op.stage = stage;
-  op.peer = peer;
+  op.stage = place.stage;
+  op.chunk = place.chunk;
+  op.peer = other_stage - place.stage;
   op.message = message;
   (kind == OpKind::send ? op.inputs : op.outputs) = {t};
   return op;
@@ -38,23 +50,25 @@ DraftOp transfer(OpKind kind, const DraftOp& reader, TensorId t, int stage, int 
 bool travels(const Tensor& t) { return t.category == Category::activation; }
 
 // Puts a send and a receive before the first operation of a stage that reads what another stage produced.
-std::vector<DraftOp> connect(Draft& d, const std::vector<DraftOp>& ops, std::map<TensorId, std::set<int>>& held) {
+std::vector<DraftOp> connect(Draft& d, const std::vector<DraftOp>& ops, int stages,
+                             std::map<TensorId, std::set<int>>& held) {
   std::vector<DraftOp> result;
-  std::map<TensorId, int> home;
-  for (const auto& [t, stages] : held) home[t] = *stages.begin();
+  std::map<TensorId, Place> home;
+  const auto piece = [stages](const Place& p) { return p.chunk * stages + p.stage; };
   for (const DraftOp& op : ops) {
     for (const TensorId t : op.inputs) {
       if (!travels(tensor(d, t)) || held[t].count(op.stage) != 0) continue;
-      const int from = home.at(t);
-      if (from != op.stage - 1 && from != op.stage + 1)
-        throw std::logic_error(fmt::format("{} goes from stage {} to stage {}", tensor(d, t).name, from, op.stage));
-      result.push_back(transfer(OpKind::send, op, t, from, op.stage - from, d.messages));
-      result.push_back(transfer(OpKind::recv, op, t, op.stage, from - op.stage, d.messages++));
+      const auto from = home.find(t);
+      const Place here{op.stage, op.chunk};
+      if (from == home.end() || std::abs(piece(from->second) - piece(here)) != 1)
+        throw std::logic_error(fmt::format("stage {} reads {}, which no neighbour makes", op.stage, tensor(d, t).name));
+      result.push_back(transfer(OpKind::send, op, t, from->second, here.stage, d.messages));
+      result.push_back(transfer(OpKind::recv, op, t, here, from->second.stage, d.messages++));
       held[t].insert(op.stage);
     }
     for (const TensorId t : op.outputs) {
       held[t].insert(op.stage);
-      home[t] = op.stage;
+      home[t] = {op.stage, op.chunk};
     }
     result.push_back(op);
   }
@@ -95,8 +109,8 @@ void exchange_tied_gradient(Draft& d, TensorId gradient, int here, int there) {
   sum.stage = here;
   sum.inputs = {gradient, other};
   sum.outputs = {gradient};
-  d.step.push_back({transfer(OpKind::send, base, gradient, here, there - here, outgoing), -1});
-  d.step.push_back({transfer(OpKind::recv, base, other, here, there - here, incoming), -1});
+  d.step.push_back({transfer(OpKind::send, base, gradient, {here, 0}, there, outgoing), -1});
+  d.step.push_back({transfer(OpKind::recv, base, other, {here, 0}, there, incoming), -1});
   d.step.push_back({sum, -1});
 }
 
@@ -105,12 +119,16 @@ void exchange_tied_gradient(Draft& d, TensorId gradient, int here, int there) {
 void pipeline_cut(Draft& d, const Scenario& s) {
   const int stages = s.mesh.degree(Axis::pipeline);
   if (stages == 1) return;
-  d.stage_of_layer = stages_of_layers(d, stages);
+  d.piece_of_layer = pieces_of_layers(d, s.strategy.pipeline.layers, stages * s.pipeline_shape().chunks);
   for (auto* list : {&d.forward, &d.backward})
-    for (DraftOp& op : *list) op.stage = d.stage_of_layer[static_cast<std::size_t>(op.layer)];
+    for (DraftOp& op : *list) {
+      const int piece = d.piece_of_layer[static_cast<std::size_t>(op.layer)];
+      op.stage = piece % stages;
+      op.chunk = piece / stages;
+    }
   std::map<TensorId, std::set<int>> held;
-  d.forward = connect(d, d.forward, held);
-  d.backward = connect(d, d.backward, held);
+  d.forward = connect(d, d.forward, stages, held);
+  d.backward = connect(d, d.backward, stages, held);
   for (const auto& [gradient, users] : writers_of_gradients(d)) {
     if (users.size() < 2) continue;
     if (users.size() > 2) throw std::logic_error(tensor(d, gradient).name + " is written on more than two stages");
@@ -122,11 +140,14 @@ void pipeline_cut(Draft& d, const Scenario& s) {
 }
 
 void pipeline_schedule(Draft& d, const Scenario& s) {
-  const int stages = s.mesh.degree(Axis::pipeline);
+  const PipelineShape shape = s.pipeline_shape();
+  if (s.strategy.pipeline.schedule == PipelineSchedule::as_given) {
+    d.turns = s.strategy.pipeline.turns;
+    return;
+  }
   const ScheduleRule* rule = find_schedule(s.strategy.pipeline.schedule);
   if (rule == nullptr) throw std::logic_error("a pipeline schedule without a row in the table");
-  for (int stage = 0; stage < stages; ++stage)
-    d.turns.push_back(rule->turns(stage, stages, static_cast<int>(s.micro_batches())));
+  for (int stage = 0; stage < shape.stages; ++stage) d.turns.push_back(rule->turns(shape, stage));
 }
 
 }  // namespace trainwire

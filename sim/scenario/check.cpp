@@ -59,17 +59,6 @@ void check_tensor(const Scenario& s, Checks& checks) {
   }
 }
 
-void check_pipeline(const Scenario& s, Checks& checks) {
-  const auto blocks = std::count_if(s.model.layers.begin(), s.model.layers.end(),
-                                    [](const Layer& layer) { return layer.kind == Layer::Kind::block; });
-  const std::int64_t most = std::max<std::int64_t>(1, blocks);
-  if (s.strategy.pipeline.degree > most) {
-    checks.fail("strategy.pipeline", std::to_string(s.strategy.pipeline.degree),
-                fmt::format("is more stages than model {} has blocks ({})", s.model.name, blocks),
-                fmt::format("Try {} or fewer", most));
-  }
-}
-
 void check_sequence(Scenario& s, Checks& checks) {
   Training& t = s.training;
   const Model& m = s.model;
@@ -193,7 +182,7 @@ bool check_world(StrategySection& section, const Topology& topology, Checks& che
 void check_model(Scenario& s, bool degrees_known, Checks& checks) {
   check_sequence(s, checks);
   check_tensor(s, checks);
-  check_pipeline(s, checks);
+  check_pipeline(s, degrees_known, checks);
   if (degrees_known) check_batch(s, checks);
 }
 

@@ -16,8 +16,9 @@ constexpr Named<Sharding> shardings[] = {{"none", Sharding::none},          {"ze
                                          {"fsdp", Sharding::fsdp, false},   {"hsdp", Sharding::hsdp, false}};
 constexpr Named<PipelineSchedule> schedules[] = {{"gpipe", PipelineSchedule::gpipe},
                                                  {"1f1b", PipelineSchedule::one_f_one_b},
-                                                 {"interleaved", PipelineSchedule::interleaved, false},
-                                                 {"zero-bubble", PipelineSchedule::zero_bubble, false}};
+                                                 {"interleaved", PipelineSchedule::interleaved},
+                                                 {"zero-bubble", PipelineSchedule::zero_bubble},
+                                                 {"explicit", PipelineSchedule::as_given}};
 constexpr Named<ContextMethod> methods[] = {
     {"ring", ContextMethod::ring}, {"all-gather", ContextMethod::all_gather}, {"ulysses", ContextMethod::ulysses}};
 
@@ -42,6 +43,19 @@ void refuse_above_one(Reader& reader, const std::string& key, std::int64_t value
   if (value > 1) reader.fail(key, what + " is not supported yet", "Supported: 1");
 }
 
+// One text a stage.
+void read_all_turns(Reader& reader, std::vector<Turns>& out) {
+  for (const std::string& text : reader.texts("turns")) {
+    std::string problem;
+    out.push_back(read_turns(text, problem));
+    if (problem.empty()) continue;
+    reader.fail("turns", problem,
+                "F: forward, B: backward, W: weight gradients alone; F2.1 is chunk 1 of micro-batch 2");
+    out.clear();
+    return;
+  }
+}
+
 void read_axis(Reader& reader, Axis axis, StrategySection& out) {
   Strategy& s = out.strategy;
   read_degree(reader, axis, out);
@@ -58,12 +72,8 @@ void read_axis(Reader& reader, Axis axis, StrategySection& out) {
     case Axis::pipeline:
       s.pipeline.schedule = read_name<PipelineSchedule>(reader, "schedule", schedules, s.pipeline.schedule);
       s.pipeline.interleave = static_cast<int>(reader.integer("interleave", 1, 1, 1000));
-      refuse_above_one(reader, "interleave", s.pipeline.interleave, "interleaving");
       s.pipeline.layers = reader.integers("layers", 0);
-      if (!s.pipeline.layers.empty()) {
-        reader.fail("layers", "choosing the layers of each stage is not supported yet",
-                    "Leave it out: stages are even");
-      }
+      read_all_turns(reader, s.pipeline.turns);
       break;
     case Axis::context:
       s.context.method = read_name<ContextMethod>(reader, "method", methods, s.context.method);

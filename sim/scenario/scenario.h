@@ -7,6 +7,7 @@
 
 #include "sim/model/model.h"
 #include "sim/plan/mesh.h"
+#include "sim/scenario/turns.h"
 #include "sim/topology/topology.h"
 #include "sim/units/units.h"
 
@@ -16,7 +17,7 @@ enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
 enum class OptimizerKind : std::uint8_t { sgd, momentum, adam, adamw };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble };
+enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble, as_given };
 enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses };
 
 struct Training {
@@ -26,6 +27,8 @@ struct Training {
   Precision precision = Precision::bf16;
   OptimizerKind optimizer = OptimizerKind::adamw;
   Recompute recompute = Recompute::none;
+  int recompute_every = 1;       // of the blocks of a stage, the first of every so many
+  std::int64_t recompute_blocks = 0;  // only so many blocks at the start of each stage; 0: all
   DType grad_dtype = DType::fp32;
   double learning_rate = 1e-3;   // executed runs
   int steps = 5;                 // executed runs: measured steps after one warm-up
@@ -36,7 +39,8 @@ struct Strategy {
   struct { int degree = 1; Sharding sharding = Sharding::none; Bytes bucket{25.0 * 1024 * 1024}; bool overlap = true; } data;
   struct { int degree = 1; bool sequence_parallel = false; } tensor;
   struct { int degree = 1; PipelineSchedule schedule = PipelineSchedule::one_f_one_b; int interleave = 1;
-           std::vector<std::int64_t> layers; } pipeline;  // layers: blocks a stage; empty: evenly
+           std::vector<std::int64_t> layers;  // blocks of each stage (interleaved: of each chunk, along the model); empty: evenly
+           std::vector<Turns> turns; } pipeline;  // as_given: by stage
   struct { int degree = 1; ContextMethod method = ContextMethod::ring; } context;
   struct { int degree = 1; } expert;
   std::array<Axis, axis_count> order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
@@ -55,6 +59,10 @@ struct Scenario {
   int world_size() const { return mesh.size(); }
   std::int64_t micro_batches() const {  // a replica runs in a step
     return training.global_batch / (training.micro_batch * mesh.degree(Axis::data));
+  }
+  PipelineShape pipeline_shape() const {  // one stage is one chunk
+    const int stages = strategy.pipeline.degree;
+    return {stages, stages == 1 ? 1 : strategy.pipeline.interleave, static_cast<int>(micro_batches())};
   }
 };
 

@@ -2,7 +2,6 @@
 #include <map>
 #include <numeric>
 
-#include "sim/parallel/schedules/schedules.h"
 #include "tests/scenarios.h"
 #include "tests/test.h"
 
@@ -116,22 +115,6 @@ TEST_CASE("tied embeddings on two stages exchange their gradient once each way",
       if (op.kind == OpKind::send && op.micro_batch < 0) exchanged += p.communication_bytes(op);
   const double table = 64.0 * 32 * bytes_of(s.training.grad_dtype);
   CHECK(exchanged == 2 * table);
-}
-
-TEST_CASE("a stage holds the activations of as many micro-batches as its schedule says", "[build]") {
-  const int stages = 4, micro_batches = 8;
-  for (const ScheduleRule& rule : schedules())
-    for (int stage = 0; stage < stages; ++stage) {
-      int held = 0, most = 0;
-      for (const Turn& turn : rule.turns(stage, stages, micro_batches)) {
-        held += turn.forward ? 1 : -1;
-        most = std::max(most, held);
-      }
-      CAPTURE(rule.name, stage);
-      CHECK(held == 0);
-      CHECK(most == rule.in_flight(stage, stages, micro_batches));
-      CHECK(most == (rule.kind == PipelineSchedule::gpipe ? micro_batches : stages - stage));
-    }
 }
 
 // PyTorch issue 48880: DDP of torchvision's ResNet-18 in fp32 with caps of 25 and 35 MiB.

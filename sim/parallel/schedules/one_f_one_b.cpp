@@ -6,18 +6,20 @@
 
 namespace trainwire {
 
-std::vector<Turn> one_f_one_b_turns(int stage, int stages, int micro_batches) {
-  const int warmup = std::min(stages - 1 - stage, micro_batches);
-  std::vector<Turn> turns;
-  for (int m = 0; m < warmup; ++m) turns.push_back({true, m});
-  for (int m = warmup; m < micro_batches; ++m) {
-    turns.push_back({true, m});
-    turns.push_back({false, m - warmup});
+Turns one_f_one_b_turns(const PipelineShape& shape, int stage) {
+  const int m = shape.micro_batches, warmup = std::min(shape.stages - 1 - stage, m);
+  Turns turns;
+  for (int i = 0; i < warmup; ++i) turns.push_back({TurnKind::forward, i});
+  for (int i = warmup; i < m; ++i) {
+    turns.push_back({TurnKind::forward, i});
+    turns.push_back({TurnKind::backward, i - warmup});
   }
-  for (int m = micro_batches - warmup; m < micro_batches; ++m) turns.push_back({false, m});
+  for (int i = m - warmup; i < m; ++i) turns.push_back({TurnKind::backward, i});
   return turns;
 }
 
-int one_f_one_b_in_flight(int stage, int stages, int micro_batches) { return std::min(stages - stage, micro_batches); }
+int one_f_one_b_in_flight(const PipelineShape& shape, int stage) {
+  return std::min(shape.stages - stage, shape.micro_batches);
+}
 
 }  // namespace trainwire

@@ -2,23 +2,28 @@
 #pragma once
 #include <vector>
 
-#include "sim/parallel/draft.h"
+#include "sim/scenario/scenario.h"
 
 namespace trainwire {
 
-// A row of the table. `turns` of one stage; `in_flight`: the most micro-batches whose activations a stage holds.
+// A row of the table. `turns` of one stage; `in_flight`: the most passes forward (one a micro-batch and chunk) whose
+// activations a stage holds because a part of their backward pass is still to come.
 struct ScheduleRule {
   PipelineSchedule kind;
   const char* name;
-  std::vector<Turn> (*turns)(int stage, int stages, int micro_batches);
-  int (*in_flight)(int stage, int stages, int micro_batches);
+  Turns (*turns)(const PipelineShape&, int stage);
+  int (*in_flight)(const PipelineShape&, int stage);
 };
 const std::vector<ScheduleRule>& schedules();
 const ScheduleRule* find_schedule(PipelineSchedule);
 
-std::vector<Turn> gpipe_turns(int stage, int stages, int micro_batches);
-int gpipe_in_flight(int stage, int stages, int micro_batches);
-std::vector<Turn> one_f_one_b_turns(int stage, int stages, int micro_batches);
-int one_f_one_b_in_flight(int stage, int stages, int micro_batches);
+Turns gpipe_turns(const PipelineShape&, int stage);
+int gpipe_in_flight(const PipelineShape&, int stage);
+Turns one_f_one_b_turns(const PipelineShape&, int stage);
+int one_f_one_b_in_flight(const PipelineShape&, int stage);
+Turns interleaved_turns(const PipelineShape&, int stage);
+int interleaved_in_flight(const PipelineShape&, int stage);
+Turns zero_bubble_turns(const PipelineShape&, int stage);
+int zero_bubble_in_flight(const PipelineShape&, int stage);
 
 }  // namespace trainwire
