@@ -19,6 +19,7 @@ constexpr Pass passes[] = {
     {"tensor", tensor_parallel},      // shapes local to the rank, all-reduces of the forward pass
     {"backward", backward},           // gradients, all-reduces of the backward pass
     {"pipeline", pipeline_cut},       // stages, sends and receives
+    {"recompute", recompute},         // forward passes again, right before their backward passes
     {"schedule", pipeline_schedule},  // order of micro-batches
     {"data", data_parallel},          // gradient buckets and their all-reduces
     {"optimizer", optimizer},         // updates

@@ -65,6 +65,7 @@ std::vector<std::string> verify(const Draft&, const DeviceMesh&);
 // A strategy rewrites the draft for its own axis; at degree 1 it leaves the draft as it is.
 void tensor_parallel(Draft&, const Scenario&);    // Megatron's column and row split, all-reduces of the forward pass
 void pipeline_cut(Draft&, const Scenario&);       // layers to stages, sends and receives
+void recompute(Draft&, const Scenario&);          // forward passes again before their backward passes
 void pipeline_schedule(Draft&, const Scenario&);  // the order of micro-batches on every stage
 void data_parallel(Draft&, const Scenario&);      // gradient buckets and their all-reduces
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "sim/plan/plan.h"
+#include "sim/plan/deadlock.h"
 
 namespace trainwire {
 namespace {
@@ -197,6 +197,7 @@ std::vector<std::string> verify(const Plan& plan) {
   }
   check_collectives(plan, out);
   check_messages(plan, out);
+  if (out.empty()) out = find_deadlock(plan);
   return out;
 }
 

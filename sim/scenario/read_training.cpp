@@ -15,8 +15,22 @@ constexpr Named<OptimizerKind> optimizers[] = {{"sgd", OptimizerKind::sgd},
                                                {"adam", OptimizerKind::adam},
                                                {"adamw", OptimizerKind::adamw}};
 constexpr Named<Recompute> recomputes[] = {
-    {"none", Recompute::none}, {"selective", Recompute::selective, false}, {"full", Recompute::full, false}};
+    {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
 constexpr Named<DType> grad_dtypes[] = {{"fp32", DType::fp32}, {"bf16", DType::bf16}, {"fp16", DType::fp16}};
+
+// A name, or {method: full, every: 2} or {method: full, layers: 4}: of the blocks of each stage (interleaved: chunk)
+// the first of every so many, or the first so many.
+void read_recompute(Reader& reader, Training& t) {
+  const Value value = reader.map_or_shorthand("recompute", "method");
+  Reader inner(value, "training.recompute", reader.problems());
+  t.recompute = read_name<Recompute>(inner, "method", recomputes, t.recompute);
+  t.recompute_every = static_cast<int>(inner.integer("every", 1, 1, 100'000));
+  t.recompute_blocks = inner.integer("layers", 0, 1, 100'000);
+  for (const char* key : {"every", "layers"})
+    if (inner.has(key) && t.recompute == Recompute::none)
+      inner.fail(key, "chooses blocks to recompute, and the method is none", "Add method: full or method: selective");
+  inner.finish();
+}
 
 }  // namespace
 
@@ -28,7 +42,7 @@ Training read_training(const Value& section, Problems& problems) {
   t.global_batch = reader.integer("global_batch", 64, 1, 1'000'000'000);
   t.precision = read_name<Precision>(reader, "precision", precisions, t.precision);
   t.optimizer = read_name<OptimizerKind>(reader, "optimizer", optimizers, t.optimizer);
-  t.recompute = read_name<Recompute>(reader, "recompute", recomputes, t.recompute);
+  read_recompute(reader, t);
   t.grad_dtype = read_name<DType>(reader, "grad_dtype", grad_dtypes, t.grad_dtype);
   t.learning_rate = reader.number("learning_rate", t.learning_rate, 0, 1e6);
   t.steps = static_cast<int>(reader.integer("steps", t.steps, 1, 1'000'000));

@@ -1,6 +1,7 @@
 // The verifier finds what it is there for: violations planted in sound plans are named.
 #include <algorithm>
 
+#include "sim/plan/deadlock.h"
 #include "tests/scenarios.h"
 #include "tests/test.h"
 
@@ -71,4 +72,49 @@ TEST_CASE("ranks that disagree on the order of an axis' collectives are named", 
     if (op.kind == OpKind::all_reduce) reduces.push_back(&op);
   reduces.front()->tag += 1;
   CHECK(mentions(verify(plan), "rank 0 (stage 0) and rank 1 (stage 0) disagree on collective 0 of the data axis"));
+}
+
+TEST_CASE("a plan whose stages disagree on the order of transfers is refused with who waits for whom", "[plan]") {
+  Scenario s = make_scenario(tiny_llama(), {1, 1, 2}, 4);
+  s.strategy.pipeline.schedule = PipelineSchedule::as_given;
+  std::string problem;
+  s.strategy.pipeline.turns = {read_turns("F0 F1 B0 B1", problem), read_turns("F1 F0 B0 B1", problem)};
+  CHECK_THROWS_WITH(build_plan(s), contains("deadlock: stage") && contains("stage 0, operation") &&
+                                       contains("stage 1, operation") && contains("blocks.1.add2 send over pipeline") &&
+                                       contains("waits for") && contains("comes after"));
+}
+
+// Two streams of a rank run collectives of two axes; where ranks of one group take them the other way round, both wait.
+TEST_CASE("collectives of two axes in opposite order on two ranks are a deadlock", "[plan]") {
+  const auto program = [](Axis first, Axis second) {
+    Program p;
+    p.role = "first " + std::string(to_text(first));
+    p.tensors.resize(1);
+    p.tensors[0].name = "x";
+    p.tensors[0].category = Category::parameter;
+    p.tensors[0].shape = p.tensors[0].global = {4};
+    p.buffers = {{0, -1}};
+    p.operands = {0};
+    for (const Axis axis : {first, second}) {
+      Op op;
+      op.kind = OpKind::all_reduce;
+      op.stream = axis == Axis::data ? Stream::data : Stream::tensor;
+      op.axis = axis;
+      op.inputs = op.outputs = {0, 1};
+      p.ops.push_back(op);
+    }
+    p.dependencies = {0};
+    p.ops[1].dependencies = {0, 1};
+    return p;
+  };
+  Plan plan;
+  plan.mesh = DeviceMesh({2, 1, 1, 2, 1}, {Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline});
+  plan.programs = {program(Axis::tensor, Axis::data), program(Axis::data, Axis::tensor)};
+  plan.program_of = {0, 0, 0, 0};
+  CHECK(find_deadlock(plan).empty());
+  plan.program_of = {0, 1, 1, 0};
+  const auto found = find_deadlock(plan);
+  REQUIRE(found.size() == 1);
+  CHECK_THAT(found[0], contains("deadlock: first tensor, operation 0 (x all_reduce over tensor) waits for first data, "
+                                "operation 1 (x all_reduce over tensor), which comes after first data, operation 0"));
 }

@@ -73,3 +73,16 @@ TEST_CASE("turns that are not a schedule are refused with what is wrong") {
   CHECK_THAT(refusal(two), contains("strategy.pipeline.turns: cannot finish: stage 0 waits at B0 for stage 1, stage 1 "
                                     "waits at F1 for stage 0"));
 }
+
+TEST_CASE("recomputation is a name, or a mapping that chooses blocks") {
+  CHECK(load(toy, {"training.recompute=full"}).training.recompute == Recompute::full);
+  const Scenario s = load(toy, {"training.recompute={method: selective, every: 2, layers: 3}"});
+  CHECK(s.training.recompute == Recompute::selective);
+  CHECK(s.training.recompute_every == 2);
+  CHECK(s.training.recompute_blocks == 3);
+  CHECK_THAT(refusal(toy, {"training.recompute=some"}),
+             contains("training.recompute") && contains("must be one of none, selective, full"));
+  CHECK_THAT(refusal(toy, {"training.recompute={every: 2}"}),
+             contains("training.recompute.every = 2: chooses blocks to recompute, and the method is none"));
+  CHECK_THAT(refusal(toy, {"training.recompute={method: full, evry: 2}"}), contains("Did you mean every?"));
+}

@@ -127,7 +127,6 @@ TEST_CASE("what comes later is refused by name") {
        {"strategy: {expert: 2}", {"expert parallelism is not supported yet"}},
        {"disturbances: [{slow: gpu3}]", {"x.yaml:5: disturbances = {slow: gpu3}: is not supported yet"}}});
   CHECK_THAT(refusal(toy, {"training.precision=fp8"}), contains("training.precision = fp8: is not supported yet"));
-  CHECK_THAT(refusal(toy, {"training.recompute=full"}), contains("training.recompute = full: is not supported yet"));
 }
 
 TEST_CASE("a choice that does not exist is refused with those that do") {
