@@ -11,19 +11,18 @@
 
 #include "sim/parallel/draft.h"
 #include "sim/parallel/schedules/schedules.h"
+#include "sim/scenario/pieces.h"
 
 namespace trainwire {
 namespace {
 
 // The first layer goes with the first piece, the last with the last; the blocks as the scenario says, or evenly.
-std::vector<int> pieces_of_layers(const Draft& d, const std::vector<std::int64_t>& blocks_of, int pieces) {
-  const int blocks = static_cast<int>(d.layers.size()) - 2;
+std::vector<int> pieces_of_layers(const Draft& d, std::vector<std::int64_t> blocks_of, const PipelineShape& shape) {
+  if (blocks_of.empty()) blocks_of = even_blocks(shape, static_cast<std::int64_t>(d.layers.size()) - 2);
   std::vector<int> piece{0};
-  if (blocks_of.empty())
-    for (int b = 0; b < blocks; ++b) piece.push_back(b * pieces / blocks);
   for (std::size_t c = 0; c < blocks_of.size(); ++c)
     piece.insert(piece.end(), static_cast<std::size_t>(blocks_of[c]), static_cast<int>(c));
-  piece.push_back(pieces - 1);
+  piece.push_back(shape.stages * shape.chunks - 1);
   return piece;
 }
 
@@ -119,7 +118,7 @@ void exchange_tied_gradient(Draft& d, TensorId gradient, int here, int there) {
 void pipeline_cut(Draft& d, const Scenario& s) {
   const int stages = s.mesh.degree(Axis::pipeline);
   if (stages == 1) return;
-  d.piece_of_layer = pieces_of_layers(d, s.strategy.pipeline.layers, stages * s.pipeline_shape().chunks);
+  d.piece_of_layer = pieces_of_layers(d, s.strategy.pipeline.layers, s.pipeline_shape());
   for (auto* list : {&d.forward, &d.backward})
     for (DraftOp& op : *list) {
       const int piece = d.piece_of_layer[static_cast<std::size_t>(op.layer)];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/scenario/pieces.h"
 #include "sim/scenario/read.h"
 
 namespace trainwire {
@@ -30,19 +31,19 @@ void check_layers(const Scenario& s, std::int64_t blocks, Checks& checks) {
   const auto& p = s.strategy.pipeline;
   const auto pieces = static_cast<std::size_t>(p.degree == 1 ? 1 : p.degree * p.interleave);
   const std::int64_t sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
-  std::vector<std::int64_t> even(pieces, 0);
+  const std::vector<std::int64_t> even = even_blocks({p.degree, p.degree == 1 ? 1 : p.interleave, 1}, blocks);
   if (layers.size() != pieces) {
     checks.fail(key + ".layers", list_text(layers),
                 fmt::format("has {} numbers for {} stages x {} chunks = {} pieces of the model", layers.size(),
                             p.degree, p.degree == 1 ? 1 : p.interleave, pieces),
-                pieces > 64 ? "" : fmt::format("Try {}", list_text(with_sum(even, blocks))));
+                pieces > 64 ? "" : fmt::format("Try {}", list_text(even)));
   } else if (sum != blocks) {
     checks.fail(key + ".layers", list_text(layers),
                 fmt::format("adds up to {}, but model {} has {} blocks", sum, s.model.name, blocks),
                 sum > 100'000 ? "" : fmt::format("Try {}", list_text(with_sum(layers, blocks))));
   } else if (pieces > 2 && std::find(layers.begin() + 1, layers.end() - 1, 0) != layers.end() - 1) {
     checks.fail(key + ".layers", list_text(layers), "leaves a piece between the first and the last without blocks",
-                fmt::format("Try {}", list_text(with_sum(even, blocks))));
+                fmt::format("Try {}", list_text(even)));
   }
 }
 

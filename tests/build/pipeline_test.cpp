@@ -1,9 +1,11 @@
 // Laws of pipeline schedules: complete, free of deadlock, as many micro-batches in flight as is known of each.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "sim/parallel/schedules/schedules.h"
+#include "sim/scenario/pieces.h"
 #include "tests/scenarios.h"
 #include "tests/test.h"
 
@@ -170,4 +172,25 @@ TEST_CASE("splitting the backward pass changes the order of a plan's operations 
     return found;
   };
   CHECK(counts(PipelineSchedule::zero_bubble) == counts(PipelineSchedule::one_f_one_b));
+}
+
+TEST_CASE("blocks that do not divide spare the stages with the embedding and the loss", "[pipeline]") {
+  using Blocks = std::vector<std::int64_t>;
+  CHECK(even_blocks({1, 1, 1}, 5) == Blocks{5});
+  CHECK(even_blocks({4, 1, 1}, 8) == Blocks{2, 2, 2, 2});
+  CHECK(even_blocks({4, 1, 1}, 42) == Blocks{10, 11, 11, 10});
+  // Grattafiori et al. 2024, section 3.3.2: 126 layers, one less on the first and the last of 16 stages.
+  CHECK(even_blocks({16, 1, 1}, 126) == Blocks{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7});
+  for (const int stages : {2, 3, 16})
+    for (const int chunks : {1, 2, 7})
+      for (const std::int64_t blocks : {stages * chunks, stages * chunks + 5, 126}) {
+        if (blocks < stages * chunks) continue;
+        const Blocks pieces = even_blocks({stages, chunks, 1}, blocks);
+        Blocks of_stage(static_cast<std::size_t>(stages), 0);
+        for (std::size_t c = 0; c < pieces.size(); ++c) of_stage[c % of_stage.size()] += pieces[c];
+        CAPTURE(stages, chunks, blocks);
+        CHECK(std::accumulate(pieces.begin(), pieces.end(), std::int64_t{0}) == blocks);
+        const auto [least, most] = std::minmax_element(of_stage.begin(), of_stage.end());
+        CHECK(*most - *least <= 2);
+      }
 }
