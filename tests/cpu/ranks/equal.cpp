@@ -12,14 +12,6 @@ namespace {
 constexpr double tolerance = 1e-5;  // relative, of sums in fp32 taken in another order
 constexpr int steps = 3;
 
-cpu::Result train(MPI_Comm comm, const Scenario& s) {
-  cpu::ExecuteOptions options;
-  options.steps = steps;
-  options.warmup = 0;
-  options.gather_parameters = true;
-  return cpu::execute_on(comm, s, build_plan(s), options);
-}
-
 // |a − b| / |b| of a parameter as a vector; its largest value over the parameters.
 double parameter_error(const cpu::Result& a, const cpu::Result& b) {
   if (a.parameters.size() != b.parameters.size()) return INFINITY;
@@ -47,6 +39,20 @@ double loss_error(const cpu::Result& a, const cpu::Result& b) {
 
 }  // namespace
 
+cpu::Result train(MPI_Comm comm, const Scenario& s) {
+  cpu::ExecuteOptions options;
+  options.steps = steps;
+  options.warmup = 0;
+  options.gather_parameters = true;
+  return cpu::execute_on(comm, s, build_plan(s), options);
+}
+
+void check_same(const cpu::Result& shared, const cpu::Result& alone) {
+  CHECK(loss_error(shared, alone) < tolerance);
+  CHECK(parameter_error(shared, alone) < tolerance);
+  CHECK(relative_error(shared.timeline.parameters_checksum, alone.timeline.parameters_checksum) < tolerance);
+}
+
 void check_equal(const std::string& model, const std::vector<Degrees>& combinations, const Variant& variant,
                  std::int64_t global_batch) {
   const auto make = [&](Degrees d) {
@@ -69,9 +75,7 @@ void check_equal(const std::string& model, const std::vector<Degrees>& combinati
     const cpu::Result shared = train(ranks.comm(), make(d));
     if (world_rank() != 0) continue;
     CAPTURE(model, variant.name, d.data, d.tensor, d.pipeline);
-    CHECK(loss_error(shared, alone) < tolerance);
-    CHECK(parameter_error(shared, alone) < tolerance);
-    CHECK(relative_error(shared.timeline.parameters_checksum, alone.timeline.parameters_checksum) < tolerance);
+    check_same(shared, alone);
   }
   MPI_Barrier(MPI_COMM_WORLD);
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/execute.h"
 #include "tests/cpu/ranks/ranks.h"
 #include "tests/scenarios.h"
 
@@ -13,6 +14,11 @@ struct Variant {
   const char* name;
   void (*apply)(Scenario&);
 };
+
+// Three steps; MPI_COMM_NULL: on this rank alone.
+cpu::Result train(MPI_Comm, const Scenario&);
+// On rank 0: losses and parameters agree to 1e-5.
+void check_same(const cpu::Result& shared, const cpu::Result& alone);
 
 // Trains 3 steps on one rank and with each combination, on as many of the ranks as it needs; combinations that need
 // more than there are are left out. Losses and parameters agree to 1e-5.
