@@ -34,7 +34,8 @@ constexpr Verb verbs[] = {
     {"score", "TABLE...", "predict the rows of a table of published measurements", "", 0, 64, no_options, nullptr},
     {"sweep", "SCENARIO", "every combination of varied keys", "", 0, 64, no_options, nullptr},
     {"search", "SCENARIO", "the fastest strategies that fit in memory", "", 0, 64, no_options, nullptr},
-    {"import", "KIND FILE", "files of other tools to ours", "", 0, 64, no_options, nullptr},
+    {"import", "KIND FILE", "files of other tools to ours: nccl-topo, nvidia-smi-topo",
+     "trainwire import nccl-topo topo.xml > topologies/mine.yaml", 2, 2, import_options, import_verb},
 };
 
 std::string usage() {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/config/data_dir.h"
+#include "sim/topology/importers.h"
 #include "sim/topology/locate.h"
 #include "sim/topology/shelf.h"
 
@@ -26,7 +27,7 @@ void set(Value& map, const std::string& key, const Value& value) {
 // What a mapping that says `use:` overrides. A fabric of the same kind, or of no stated kind, is overridden key by key.
 void override_with(Value& base, const Value& changes) {
   for (const auto& [key, value] : changes.fields) {
-    if (key == "use") continue;
+    if (key == "use" || key == "import" || key == "file") continue;
     Value* fabric = key == "fabric" ? field(base, "fabric") : nullptr;
     const Value* kind = value.find("kind");
     const Value* old_kind = fabric ? fabric->find("kind") : nullptr;
@@ -39,11 +40,39 @@ void override_with(Value& base, const Value& changes) {
   }
 }
 
-// The mapping without `use`; null after problems.
+// `{import: KIND, file: FILE, gpu: NAME}`: the mapping that the file of another tool becomes; null after problems.
+Value import_mapping(const Value& value, const std::filesystem::path& base, Problems& problems) {
+  const Value &kind = *value.find("import"), *file = value.find("file"), *gpu = value.find("gpu");
+  std::vector<std::string> names;
+  for (const Importer& i : importers()) names.emplace_back(i.name);
+  const Importer* importer = find_importer(kind.scalar);
+  if (!importer) {
+    problems.add({kind.where, "topology.import", kind.text(), "is no kind of file that can be imported",
+                  suggestion(kind.scalar, names)});
+    return {};
+  }
+  if (!file || file->kind != Value::Kind::scalar) {
+    problems.add({value.where, "topology.file", "", "is missing", "Name the file to import"});
+    return {};
+  }
+  std::filesystem::path path = base / file->scalar;
+  std::error_code error;
+  const auto beside = std::filesystem::path(file->where.file).parent_path() / file->scalar;
+  if (!std::filesystem::exists(path, error) && std::filesystem::exists(beside, error)) path = beside;
+  const auto imported = import_topology(*importer, path, gpu ? gpu->scalar : "", problems);
+  return imported ? read_text(imported->yaml, path.string() + " (imported)", problems) : Value{};
+}
+
+// The mapping without `use` and `import`; null after problems.
 Value resolve(const Value& value, const std::filesystem::path& base, int depth, Problems& problems) {
   if (depth > deepest_use) {
     problems.add({value.where, "topology.use", value.text(), "leads through too many files", "Is there a cycle?"});
     return {};
+  }
+  if (value.find("import")) {
+    Value imported = import_mapping(value, base, problems);
+    if (imported.kind == Value::Kind::map) override_with(imported, value);
+    return imported;
   }
   if (value.kind == Value::Kind::map && !value.find("use")) return value;
   const bool with_changes = value.kind == Value::Kind::map;

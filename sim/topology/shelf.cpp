@@ -9,7 +9,7 @@ const std::vector<HostKind>& host_kinds() {
   static const std::vector<HostKind> table{
       {"nvswitch", "gpu", build_nvswitch},           {"pcie-tree", "gpu", build_pcie_tree},
       {"nvlink-graph", "gpu", build_nvlink_graph},   {"graph", "gpu", build_graph_host},
-      {"shared-memory", "cpu", build_shared_memory},
+      {"shared-memory", "cpu", build_shared_memory}, {"server", "gpu", build_server},
   };
   return table;
 }

@@ -36,7 +36,9 @@ const std::vector<FabricKind>& fabric_kinds();
 void read_nics(Reader& host, HostGraph& graph);
 // Ports near devices by number: with as many ports as devices, port i is near device i.
 void attach_nics_by_number(HostGraph& graph);
-// Reads `tree` (sockets > switches > devices), `pcie`, `uplink`, `socket_link` and adds the PCIe links.
+// Reads `pairs`: [[GPU, GPU, NVLinks], …] with `one` NVLink; adds their links.
+void read_nvlink_pairs(Reader& host, HostGraph& graph, const Link& one);
+// Reads `tree` (sockets > switches > … > devices), `pcie`, `uplink`, `socket_link` and adds the PCIe links.
 void read_pcie_tree(Reader& host, HostGraph& graph);
 
 // Entry points of the files on the shelf.
@@ -45,6 +47,7 @@ void build_pcie_tree(Reader&, HostGraph&);
 void build_nvlink_graph(Reader&, HostGraph&);
 void build_shared_memory(Reader&, HostGraph&);
 void build_graph_host(Reader&, HostGraph&);
+void build_server(Reader&, HostGraph&);
 FabricRoutes build_no_fabric(Reader&, FabricPlace&);
 FabricRoutes build_single_switch(Reader&, FabricPlace&);
 FabricRoutes build_leaf_spine(Reader&, FabricPlace&);

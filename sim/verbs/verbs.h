@@ -42,6 +42,7 @@ void explain_options(options::options_description&);
 void simulate_options(options::options_description&);
 void execute_options(options::options_description&);
 void calibrate_options(options::options_description&);
+void import_options(options::options_description&);
 
 int explain(const Call&);
 int simulate_verb(const Call&);
@@ -49,5 +50,6 @@ int execute_verb(const Call&);
 int compare_verb(const Call&);
 int calibrate_verb(const Call&);
 int plot(const Call&);
+int import_verb(const Call&);
 
 }  // namespace trainwire

@@ -38,6 +38,7 @@ OUTSIDE = {
     r"Eigen/|mpi\.h": ["backend/cpu", "backend/calibrate"],
     r"boost/program_options": ["sim/verbs", "sim"],
     r"yaml-cpp/": ["sim/config"],
+    r"expat": ["sim/config"],
     r"nlohmann/": ["sim/config", "sim/result"],
     r"catch2/": [],
 }

@@ -40,7 +40,7 @@ TEST_CASE("a wrong command line is bad input and says what would be right") {
                       {"score t.csv", "score is not supported yet"},
                       {"sweep x.yaml --vary a=1", "sweep is not supported yet"},
                       {"search x.yaml", "search is not supported yet"},
-                      {"import hf-config x", "import is not supported yet"}};
+                      {"import hf-config x", "Known: nccl-topo"}};
   const TestFolder folder("usage");
   folder.write("x.yaml", small);
   for (const Row& row : rows) {

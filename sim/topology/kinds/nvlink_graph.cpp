@@ -18,9 +18,7 @@ bool read_pair(const Value& value, int gpus, std::int64_t (&pair)[3]) {
 
 }  // namespace
 
-void build_nvlink_graph(Reader& host, HostGraph& graph) {
-  const Link one = read_link(host, "nvlink", LinkClass::nvlink);
-  read_nics(host, graph);
+void read_nvlink_pairs(Reader& host, HostGraph& graph, const Link& one) {
   const Value* pairs = host.raw("pairs");
   if (!pairs || pairs->kind != Value::Kind::list)
     host.fail("pairs", pairs ? "must be a list" : "is missing", "Example: [[0, 1, 2]]: GPU, GPU, number of NVLinks");
@@ -37,6 +35,12 @@ void build_nvlink_graph(Reader& host, HostGraph& graph) {
     for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
       graph.add_link(from, to, "gpu" + std::to_string(from) + "-gpu" + std::to_string(to) + ".nvlink", cable);
   }
+}
+
+void build_nvlink_graph(Reader& host, HostGraph& graph) {
+  const Link one = read_link(host, "nvlink", LinkClass::nvlink);
+  read_nics(host, graph);
+  read_nvlink_pairs(host, graph, one);
   read_pcie_tree(host, graph);
 }
 

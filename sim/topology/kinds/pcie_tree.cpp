@@ -1,5 +1,6 @@
 // GPUs and network ports under PCIe switches and the root ports of sockets:
-//   tree: [[[gpu0, gpu1, nic0], [gpu2, gpu3]], [gpu4, nic1]]     socket > switch > device, or socket > device
+//   tree: [[[gpu0, gpu1, nic0], [gpu2, gpu3]], [gpu4, nic1]]     socket > switch > device, or socket > device;
+// switches may stand under switches.
 // Each GPU has its own link up and down (`pcie`); all under one switch share its `uplink`; sockets are joined by
 // `socket_link` (UPI, Infinity Fabric). A network port's own slot is as wide as the port: no link.
 #include <algorithm>
@@ -34,12 +35,16 @@ struct Tree {
     graph.add_link(parent, vertex, leaf.scalar + ".pcie.down", pcie);
   }
 
-  void place_switch(const Value& list, int socket) {
+  void place_switch(const Value& list, int parent) {
     const std::string name = "switch" + std::to_string(switches++);
     const int vertex = graph.add_vertex(name);
-    graph.add_link(vertex, socket, name + ".up", uplink);
-    graph.add_link(socket, vertex, name + ".down", uplink);
-    for (const Value& leaf : list.items) place(leaf, vertex);
+    graph.add_link(vertex, parent, name + ".up", uplink);
+    graph.add_link(parent, vertex, name + ".down", uplink);
+    for (const Value& child : list.items)
+      if (child.kind == Value::Kind::list)
+        place_switch(child, vertex);
+      else
+        place(child, vertex);
   }
 };
 

@@ -1,0 +1,5 @@
+#include "tests/fuzz/import.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz_import("nccl-topo", data, size);
+}
