@@ -59,6 +59,13 @@ void check_tensor(const Scenario& s, Checks& checks) {
   }
 }
 
+void check_recompute(const Scenario& s, Checks& checks) {
+  const bool attends = s.model.family != "mlp" && s.model.family != "cnn";
+  if (s.training.recompute != Recompute::selective || attends) return;
+  checks.fail("training.recompute", "selective",
+              fmt::format("runs the attention core again, and model {} has no attention", s.model.name), "Try full");
+}
+
 void check_sequence(Scenario& s, Checks& checks) {
   Training& t = s.training;
   const Model& m = s.model;
@@ -182,6 +189,7 @@ bool check_world(StrategySection& section, const Topology& topology, Checks& che
 void check_model(Scenario& s, bool degrees_known, Checks& checks) {
   check_sequence(s, checks);
   check_tensor(s, checks);
+  check_recompute(s, checks);
   check_pipeline(s, degrees_known, checks);
   if (degrees_known) check_batch(s, checks);
 }

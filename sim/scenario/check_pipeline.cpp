@@ -54,11 +54,13 @@ void check_pieces(const Scenario& s, std::int64_t blocks, Checks& checks) {
     checks.fail(key, std::to_string(p.degree),
                 fmt::format("is more stages than model {} has blocks ({})", s.model.name, blocks),
                 fmt::format("Try {} or fewer", most));
-  } else if (p.degree > 1 && static_cast<std::int64_t>(p.degree) * p.interleave > most && p.interleave > 1) {
-    checks.fail(key + ".interleave", std::to_string(p.interleave),
-                fmt::format("means {} stages x {} chunks, but model {} has {} blocks", p.degree, p.interleave,
-                            s.model.name, blocks),
-                most / p.degree > 1 ? fmt::format("Try {} or fewer", most / p.degree) : "Try schedule: 1f1b");
+  } else if (p.degree > 1 && p.interleave > 1 && static_cast<std::int64_t>(p.degree) * p.interleave > most + 2) {
+    // The first and the last piece may have the embedding and the head alone.
+    checks.fail(
+        key + ".interleave", std::to_string(p.interleave),
+        fmt::format("means {} stages x {} chunks, but model {} has {} blocks", p.degree, p.interleave, s.model.name,
+                    blocks),
+        (most + 2) / p.degree > 1 ? fmt::format("Try {} or fewer", (most + 2) / p.degree) : "Try schedule: 1f1b");
   }
 }
 

@@ -61,6 +61,14 @@ std::vector<std::string> warnings_of(const Scenario& s, const Explained& e) {
     warnings.push_back(
         fmt::format("{} micro-batches for {} pipeline stages: most of the step is bubble", e.micro_batches, stages));
   }
+  if (s.training.recompute == Recompute::full && s.strategy.pipeline.schedule == PipelineSchedule::zero_bubble)
+    warnings.push_back(
+        "recompute full with zero-bubble: what is made again is kept until the weight gradients are computed, so that "
+        "putting them off takes the memory that recomputation freed");
+  if (s.training.recompute == Recompute::selective)
+    warnings.push_back(
+        "recompute selective: attention is fused and keeps no scores, so that running it again frees the log-sum-exp "
+        "alone");
   const Transformer& t = s.model.transformer;
   if (s.model.family == "transformer" && t.max_sequence > 0 && s.training.sequence > t.max_sequence) {
     warnings.push_back(fmt::format("sequences of {} are longer than the {} that {} was made for", s.training.sequence,

@@ -25,6 +25,14 @@ double heap_bytes() {
   return static_cast<double>(info.uordblks + info.hblkhd);
 }
 
+void measure_planning(const std::string& scenario_file) {
+  const Scenario scenario = load_scenario(scenario_file);
+  const double before = heap_bytes(), start = seconds();
+  const Plan plan = build_plan(scenario);
+  fmt::print("planning {}: {:.3f} s, {:.0f} MiB\n", scenario.name, seconds() - start,
+             (heap_bytes() - before) / 1048576);
+}
+
 void measure(const Workload& work, const std::string& source) {
   const Scenario scenario = load_scenario(source + "/scenarios/" + work.scenario, work.overrides);
   const double before = heap_bytes();
@@ -57,5 +65,7 @@ int main(int argc, char** argv) {
            {"topology.nodes=8", "strategy.pipeline.degree=2", "strategy.data.degree=4", "training.global_batch=64"},
            false},
           argv[1]);
+  for (const char* name : {"gpt3-175b-a100", "llama-3-405b-interleaved"})
+    measure_planning(std::string(argv[1]) + "/scenarios/" + name + ".yaml");
   return 0;
 }

@@ -181,6 +181,10 @@ TEST_CASE("blocks that do not divide spare the stages with the embedding and the
   CHECK(even_blocks({4, 1, 1}, 42) == Blocks{10, 11, 11, 10});
   // Grattafiori et al. 2024, section 3.3.2: 126 layers, one less on the first and the last of 16 stages.
   CHECK(even_blocks({16, 1, 1}, 126) == Blocks{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7});
+  // Two chunks more than blocks: the ends of the model have none.
+  CHECK(even_blocks({2, 3, 1}, 4) == Blocks{0, 1, 1, 1, 1, 0});
+  CHECK(even_blocks({16, 8, 1}, 126).front() == 0);
+  CHECK(even_blocks({16, 8, 1}, 126).back() == 0);
   for (const int stages : {2, 3, 16})
     for (const int chunks : {1, 2, 7})
       for (const std::int64_t blocks : {stages * chunks, stages * chunks + 5, 126}) {

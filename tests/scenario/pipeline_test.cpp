@@ -34,6 +34,7 @@ TEST_CASE("there are at most as many pieces of the model as blocks") {
              contains("strategy.pipeline.interleave = 3: means 4 stages x 3 chunks, but model") &&
                  contains("has 8 blocks. Try 2 or fewer"));
   CHECK_THAT(refused("degree: 8, schedule: interleaved, interleave: 2"), contains("Try schedule: 1f1b"));
+  CHECK(with("degree: 2, schedule: interleaved, interleave: 5").strategy.pipeline.interleave == 5);  // ends without
 }
 
 TEST_CASE("chunks belong to the interleaved schedule, and it to chunks") {
@@ -84,5 +85,7 @@ TEST_CASE("recomputation is a name, or a mapping that chooses blocks") {
              contains("training.recompute") && contains("must be one of none, selective, full"));
   CHECK_THAT(refusal(toy, {"training.recompute={every: 2}"}),
              contains("training.recompute.every = 2: chooses blocks to recompute, and the method is none"));
+  CHECK_THAT(refusal("model: resnet-50\ntopology: dgx-h100\ntraining: {recompute: selective}\n"),
+             contains("training.recompute = selective: runs the attention core again") && contains("Try full"));
   CHECK_THAT(refusal(toy, {"training.recompute={method: full, evry: 2}"}), contains("Did you mean every?"));
 }

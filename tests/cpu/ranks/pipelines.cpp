@@ -38,6 +38,7 @@ TEST_CASE("the interleaved schedule trains like one rank, embeddings tied or not
   const Variant two{"2 chunks", [](Scenario& s) { interleave(s, 2); }};
   for (const std::string& model : {tiny_gpt(), tiny_llama()}) { check_equal(model, two_stages, two); }
   check_equal(eight_blocks, four_stages, two, 32);
+  check_equal(tiny_gpt(), two_stages, {"3 chunks for 4 blocks", [](Scenario& s) { interleave(s, 3); }});
 }
 
 TEST_CASE("the zero-bubble schedule trains like one rank, embeddings tied or not") {
