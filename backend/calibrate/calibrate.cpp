@@ -11,7 +11,7 @@
 #include "backend/calibrate/machine_file.h"
 #include "backend/calibrate/ranks.h"
 #include "backend/cpu/execute.h"
-#include "backend/cpu/messages.h"
+#include "backend/common/ranks.h"
 #include "sim/config/data_dir.h"
 
 namespace trainwire::cpu {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "backend/cpu/shard.h"
+#include "backend/common/shard.h"
 
 namespace trainwire::cpu {
 namespace {
@@ -19,12 +19,6 @@ constexpr int eager_polls = 200;
 constexpr timespec short_nap{0, 20'000};  // nanoseconds
 
 }  // namespace
-
-std::int64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
 
 RankRun::RankRun(const Scenario& scenario, const Plan& plan, const Ranks& ranks, const Arena& arena)
     : plan_(plan),

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "backend/cpu/arena.h"
-#include "backend/cpu/board.h"
+#include "backend/common/board.h"
 #include "backend/cpu/execute.h"
-#include "backend/cpu/messages.h"
+#include "backend/common/ranks.h"
 #include "backend/cpu/operation.h"
 #include "backend/cpu/transfer.h"
 
@@ -18,13 +18,6 @@ namespace trainwire::cpu {
 
 // Like execute(), on the ranks of a communicator (MPI_COMM_NULL: one rank without MPI).
 Result execute_on(MPI_Comm comm, const Scenario& scenario, const Plan& plan, const ExecuteOptions& options);
-
-// Nanoseconds of the host's monotonic clock, which all processes share.
-std::int64_t now_ns();
-
-struct SpanNs {
-  std::int64_t start = 0, end = 0;  // of a communication: when this rank was ready, when it was done
-};
 
 class RankRun {
  public:

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/messages.h"
+#include "backend/common/ranks.h"
 #include "sim/collective/collective.h"
 #include "sim/plan/plan.h"
 #include "sim/scenario/scenario.h"

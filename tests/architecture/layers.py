@@ -26,16 +26,19 @@ MAY_INCLUDE = {
                   "sim/units"],
     "sim/engine": ["sim/build", "sim/parallel", "sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model",
                    "sim/topology", "sim/plan", "sim/config", "sim/ops", "sim/units"],
-    "backend/cpu": ["sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model", "sim/topology", "sim/plan",
+    "backend/common": ["sim/result", "sim/scenario", "sim/model", "sim/topology", "sim/plan", "sim/config", "sim/ops",
+                       "sim/units"],
+    "backend/cpu": ["backend/common", "sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model", "sim/topology", "sim/plan",
                     "sim/config", "sim/ops", "sim/units"],
-    "backend/calibrate": ["backend/cpu", "sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model",
+    "backend/calibrate": ["backend/cpu", "backend/common", "sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model",
                           "sim/topology", "sim/plan", "sim/config", "sim/ops", "sim/units"],
 }
 # outside library (pattern of the included path) -> the folders that may know it; tests may use what they test uses
 OUTSIDE = {
     r"simgrid/|xbt/": ["sim/engine"],
     r"cuda|nccl|cublas|cudnn|nvtx": ["backend/cuda"],
-    r"Eigen/|mpi\.h": ["backend/cpu", "backend/calibrate"],
+    r"Eigen/": ["backend/cpu"],
+    r"mpi\.h": ["backend/common", "backend/cpu", "backend/calibrate"],
     r"boost/program_options": ["sim/verbs", "sim"],
     r"yaml-cpp/": ["sim/config"],
     r"expat": ["sim/config"],

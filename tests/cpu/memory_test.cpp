@@ -4,8 +4,8 @@
 #include <set>
 
 #include "backend/cpu/arena.h"
-#include "backend/cpu/random.h"
-#include "backend/cpu/shard.h"
+#include "backend/common/random.h"
+#include "backend/common/shard.h"
 #include "tests/scenarios.h"
 #include "tests/test.h"
 
@@ -97,11 +97,11 @@ TEST_CASE("the owned parts of all ranks cover every parameter exactly once") {
       for (const ModelParameter& p : plan.parameters)
         holders.emplace_back(static_cast<std::size_t>(p.shape.elements()));
       for (Rank r = 0; r < plan.mesh.size(); ++r)
-        for (const BufferId b : cpu::owned_parameters(plan, r)) {
+        for (const BufferId b : owned_parameters(plan, r)) {
           const Tensor& t = plan.program(r).tensor(b);
           auto& parameter = holders[static_cast<std::size_t>(t.parameter)];
           std::int64_t next = 0;
-          cpu::for_each_run(t, cpu::coordinates_of(plan.mesh, r),
+          for_each_run(t, coordinates_of(plan.mesh, r),
                             [&](std::int64_t local, std::int64_t global, std::int64_t n) {
                               CHECK(local == next);
                               next += n;
@@ -118,7 +118,7 @@ TEST_CASE("the random numbers have the mean and variance of a standard normal") 
   double sum = 0, squares = 0;
   constexpr int n = 200000;
   for (int i = 0; i < n; ++i) {
-    const double x = cpu::normal(cpu::hash(7, 1, i));
+    const double x = normal(hash(7, 1, i));
     sum += x;
     squares += x * x;
   }

@@ -38,7 +38,7 @@ struct OneCollective {
   }
 
   void run(MPI_Comm comm, void* in, void* out) const {
-    const cpu::Ranks ranks(comm);
+    const Ranks ranks(comm);
     const std::vector<void*> pointers{in, out};
     const cpu::Transfers transfers(scenario, plan, ranks, pointers);
     cpu::TransferRun transfer;

@@ -5,7 +5,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace trainwire::cpu {
+namespace trainwire {
 
 // The rank's side. Does nothing where the run was not started by launch_ranks.
 class Board {
@@ -37,4 +37,4 @@ class BoardFolder {
   std::string path_;
 };
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

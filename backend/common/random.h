@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace trainwire::cpu {
+namespace trainwire {
 
 // The finaliser of SplitMix64 (Steele, Lea & Flood 2014).
 constexpr std::uint64_t mix(std::uint64_t x) {
@@ -30,4 +30,4 @@ inline double normal(std::uint64_t h) {
   return radius * std::cos(6.283185307179586476925 * uniform(mix(h)));
 }
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

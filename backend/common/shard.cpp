@@ -1,8 +1,8 @@
-#include "backend/cpu/shard.h"
+#include "backend/common/shard.h"
 
 #include <algorithm>
 
-namespace trainwire::cpu {
+namespace trainwire {
 namespace {
 
 bool has_parameter(const Program& program, std::int32_t parameter) {
@@ -80,4 +80,4 @@ std::vector<BufferId> owned_parameters(const Plan& plan, Rank rank) {
   return owned;
 }
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

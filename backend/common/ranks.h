@@ -10,7 +10,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace trainwire::cpu {
+namespace trainwire {
 
 // The ranks that run a plan, each knowing itself. Ends its communicators when it goes.
 class Ranks {
@@ -32,6 +32,8 @@ class Ranks {
   std::vector<double> minimum(std::vector<double> values) const;
   // Every rank's bytes, by rank, on rank 0; empty elsewhere.
   std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& mine) const;
+  // Every rank's bytes, one after the other by rank, everywhere.
+  std::vector<std::byte> all_gather(const std::vector<std::byte>& mine) const;
 
  private:
   std::vector<double> reduce(std::vector<double> values, MPI_Op op) const;
@@ -45,8 +47,15 @@ class Ranks {
 // MPI_Init where nobody has called it, with MPI_Finalize at the end of the process.
 void initialise_mpi();
 
+// Which of the processes on this host this is, from 0; and the host's name.
+int local_rank();
+std::string host_name();
+
 // Seconds without any progress after which a run is given up: 60, or TRAINWIRE_TIMEOUT_S.
 double timeout_s();
+
+// Nanoseconds of the host's monotonic clock, which all processes of a host share.
+std::int64_t now_ns();
 
 // Prints "rank 3: message" and ends every process of the run.
 [[noreturn]] void abort_run(Rank rank, const std::string& message);
@@ -57,4 +66,4 @@ void all_or_none(const std::function<void()>& work);
 
 void check(int code, const char* call);  // throws std::runtime_error with MPI's text
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

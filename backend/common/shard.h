@@ -5,7 +5,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace trainwire::cpu {
+namespace trainwire {
 
 using Coordinates = std::array<int, axis_count>;
 Coordinates coordinates_of(const DeviceMesh& mesh, Rank rank);
@@ -19,4 +19,4 @@ void for_each_run(const Tensor& tensor, const Coordinates& at, const VisitRun& v
 // the first replica, first stage that has the parameter, and first tensor rank where it is not divided.
 std::vector<BufferId> owned_parameters(const Plan& plan, Rank rank);
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

@@ -1,4 +1,4 @@
-#include "backend/cpu/board.h"
+#include "backend/common/board.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace trainwire::cpu {
+namespace trainwire {
 namespace {
 
 std::string names_file(const std::string& folder, Rank rank) { return fmt::format("{}/{}.names", folder, rank); }
@@ -58,4 +58,4 @@ std::string BoardFolder::last_seen(int world_size) const {
   return text;
 }
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

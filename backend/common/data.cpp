@@ -1,10 +1,10 @@
-#include "backend/cpu/data.h"
+#include "backend/common/data.h"
 
 #include <algorithm>
 
-#include "backend/cpu/random.h"
+#include "backend/common/random.h"
 
-namespace trainwire::cpu {
+namespace trainwire {
 namespace {
 
 // Purposes, so that no two draws share a hash.
@@ -67,42 +67,34 @@ void fill_samples(const Source& source, float* out, const Shape& shape, std::int
 
 }  // namespace
 
-void initial_parameters(const Plan& plan, const Program& program, const Coordinates& at, std::int64_t seed,
-                        const Arena& arena) {
-  for (BufferId b = 0; b < static_cast<BufferId>(program.buffers.size()); ++b) {
-    const Tensor& tensor = program.tensor(b);
-    if (tensor.category != Category::parameter || tensor.parameter < 0) continue;
-    const ModelParameter& model = plan.parameters[static_cast<std::size_t>(tensor.parameter)];
-    float* values = arena.reals(b);
-    for_each_run(tensor, at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const double draw =
-            model.init_std == 0.0F ? 0.0 : normal(hash(seed, parameter_value, tensor.parameter, global + i));
-        values[local + i] = model.init_mean + model.init_std * static_cast<float>(draw);
-      }
-    });
-  }
+void initial_parameter(const Plan& plan, const Tensor& tensor, const Coordinates& at, std::int64_t seed, float* values) {
+  const ModelParameter& model = plan.parameters[static_cast<std::size_t>(tensor.parameter)];
+  for_each_run(tensor, at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double draw =
+          model.init_std == 0.0F ? 0.0 : normal(hash(seed, parameter_value, tensor.parameter, global + i));
+      values[local + i] = model.init_mean + model.init_std * static_cast<float>(draw);
+    }
+  });
 }
 
-void input_data(const Scenario& scenario, const Plan& plan, const Program& program, const Coordinates& at,
-                std::int64_t step, const Arena& arena) {
+void input_values(const Scenario& scenario, const Plan& plan, const Program& program, BufferId buffer,
+                  const Coordinates& at, std::int64_t step, void* values) {
   const Source source{scenario.training.seed, step, classes_of(scenario.model)};
   const std::int64_t replica = at[static_cast<std::size_t>(Axis::data)];
-  for (BufferId b = 0; b < static_cast<BufferId>(program.buffers.size()); ++b) {
-    const Tensor& tensor = program.tensor(b);
-    if (tensor.category != Category::input) continue;
-    const std::int64_t micro_batch = std::max(program.buffers[static_cast<std::size_t>(b)].micro_batch, 0);
-    const std::int64_t first = (replica * plan.micro_batches + micro_batch) * tensor.shape[0];
-    const bool targets = tensor.name == "targets";
-    if (tensor.dtype != DType::int32) {
-      fill_samples(source, arena.reals(b), tensor.shape, first);
-    } else if (tensor.shape.rank == 2) {
-      fill_sequences(source, arena.integers(b), tensor.shape, first, targets);
-    } else {
-      for (std::int64_t i = 0; i < tensor.shape[0]; ++i)
-        arena.integers(b)[i] = static_cast<std::int32_t>(source.class_of(first + i));
-    }
+  const Tensor& tensor = program.tensor(buffer);
+  const std::int64_t micro_batch = std::max(program.buffers[static_cast<std::size_t>(buffer)].micro_batch, 0);
+  const std::int64_t first = (replica * plan.micro_batches + micro_batch) * tensor.shape[0];
+  const bool targets = tensor.name == "targets";
+  auto* integers = static_cast<std::int32_t*>(values);
+  if (tensor.dtype != DType::int32) {
+    fill_samples(source, static_cast<float*>(values), tensor.shape, first);
+  } else if (tensor.shape.rank == 2) {
+    fill_sequences(source, integers, tensor.shape, first, targets);
+  } else {
+    for (std::int64_t i = 0; i < tensor.shape[0]; ++i)
+      integers[i] = static_cast<std::int32_t>(source.class_of(first + i));
   }
 }
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire

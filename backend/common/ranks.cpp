@@ -1,8 +1,9 @@
-#include "backend/cpu/messages.h"
+#include "backend/common/ranks.h"
 
 #include <fmt/format.h>
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -12,7 +13,7 @@
 
 #include "sim/config/problems.h"
 
-namespace trainwire::cpu {
+namespace trainwire {
 namespace {
 
 // Waits without MPI's own spinning, so that ranks that share a core get on, and gives up after the time-out.
@@ -47,6 +48,12 @@ double timeout_s() {
   const char* text = std::getenv("TRAINWIRE_TIMEOUT_S");
   const double seconds = text != nullptr ? std::atof(text) : 0;
   return seconds > 0 ? seconds : 60;
+}
+
+std::int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
 void abort_run(Rank rank, const std::string& message) {
@@ -149,4 +156,31 @@ std::vector<std::vector<std::byte>> Ranks::gather(const std::vector<std::byte>& 
   return all;
 }
 
-}  // namespace trainwire::cpu
+std::vector<std::byte> Ranks::all_gather(const std::vector<std::byte>& mine) const {
+  if (size_ == 1) return mine;
+  const int count = static_cast<int>(mine.size());
+  std::vector<int> counts(static_cast<std::size_t>(size_)), places(counts);
+  check(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_), "MPI_Allgather");
+  for (std::size_t r = 1; r < counts.size(); ++r) places[r] = places[r - 1] + counts[r - 1];
+  std::vector<std::byte> all(static_cast<std::size_t>(places.back() + counts.back()));
+  check(MPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), places.data(), MPI_BYTE, comm_),
+        "MPI_Allgatherv");
+  return all;
+}
+
+int local_rank() {
+  MPI_Comm host = MPI_COMM_NULL;
+  int rank = 0;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
+  check(MPI_Comm_rank(host, &rank), "MPI_Comm_rank");
+  MPI_Comm_free(&host);
+  return rank;
+}
+
+std::string host_name() {
+  char name[256] = "this host";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace trainwire

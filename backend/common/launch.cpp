@@ -1,4 +1,6 @@
 // Starting the ranks: this very program again, under mpirun.
+#include "backend/common/launch.h"
+
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,10 +11,9 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "backend/cpu/board.h"
-#include "backend/cpu/execute.h"
+#include "backend/common/board.h"
 
-namespace trainwire::cpu {
+namespace trainwire::backend {
 namespace {
 
 // Set by Open MPI's mpirun, by PMI launchers (MPICH's mpiexec, srun --mpi=pmi2) and by PMIx ones (srun --mpi=pmix).
@@ -90,4 +91,4 @@ int launch_ranks(int world_size, const std::vector<std::string>& arguments) {
   return 1;
 }
 
-}  // namespace trainwire::cpu
+}  // namespace trainwire::backend
