@@ -7,7 +7,7 @@
 namespace trainwire::testing {
 
 struct Degrees {
-  int data = 1, tensor = 1, pipeline = 1;
+  int data = 1, tensor = 1, pipeline = 1, context = 1, expert = 1;
 };
 
 inline std::string tiny_gpt() {
@@ -17,6 +17,11 @@ inline std::string tiny_gpt() {
 inline std::string tiny_llama() {
   return "{family: transformer, layers: 4, hidden: 32, heads: 8, kv_heads: 4, ffn_hidden: 48, vocab: 64, "
          "positions: rotary, norm: rms_norm, activation: swiglu, source: test}";
+}
+inline std::string tiny_moe() {
+  return "{family: transformer, layers: 2, hidden: 32, heads: 8, kv_heads: 4, vocab: 64, positions: rotary, "
+         "norm: rms_norm, activation: swiglu, qk_norm: true, "
+         "experts: {count: 8, per_token: 2, hidden: 24, shared_hidden: 16}, source: test}";
 }
 inline std::string tiny_mlp() { return "{family: mlp, inputs: 24, hidden: 32, layers: 4, classes: 8, source: test}"; }
 inline std::string tiny_resnet() {
@@ -38,7 +43,9 @@ inline Scenario make_scenario(const std::string& model, Degrees d, std::int64_t 
   s.strategy.data.degree = d.data;
   s.strategy.tensor.degree = d.tensor;
   s.strategy.pipeline.degree = d.pipeline;
-  s.mesh = DeviceMesh({d.tensor, 1, 1, d.data, d.pipeline}, s.strategy.order);
+  s.strategy.context.degree = d.context;
+  s.strategy.expert.degree = d.expert;
+  s.mesh = DeviceMesh({d.tensor, d.context, d.expert, d.data, d.pipeline}, s.strategy.order);
   for (Rank r = 0; r < s.mesh.size(); ++r) s.placement.push_back(r);
   return s;
 }

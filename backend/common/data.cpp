@@ -41,14 +41,18 @@ std::int64_t classes_of(const Model& model) {
 }
 
 // B sequences of S tokens, or of S targets: the targets are the tokens one position on.
-void fill_sequences(const Source& source, std::int32_t* out, const Shape& shape, std::int64_t first, bool targets) {
-  for (std::int64_t b = 0; b < shape[0]; ++b) {
+// `positions`: which tokens of the whole sequence these are.
+void fill_sequences(const Source& source, std::int32_t* out, const std::vector<std::int64_t>& positions, std::int64_t B,
+                    std::int64_t whole, std::int64_t first, bool targets) {
+  std::vector<std::int32_t> sequence(static_cast<std::size_t>(whole));
+  for (std::int64_t b = 0; b < B; ++b) {
     std::int64_t token = source.draw(first_token, first + b, 0);
-    for (std::int64_t s = 0; s < shape[1]; ++s) {
+    for (std::int64_t s = 0; s < whole; ++s) {
       const std::int64_t next = source.next(token, first + b, s);
-      out[b * shape[1] + s] = source.name_of(targets ? next : token);
+      sequence[static_cast<std::size_t>(s)] = source.name_of(targets ? next : token);
       token = next;
     }
+    for (const std::int64_t position : positions) *out++ = sequence[static_cast<std::size_t>(position)];
   }
 }
 
@@ -81,7 +85,9 @@ void initial_parameter(const Plan& plan, const Tensor& tensor, const Coordinates
 void input_values(const Scenario& scenario, const Plan& plan, const Program& program, BufferId buffer,
                   const Coordinates& at, std::int64_t step, void* values) {
   const Source source{scenario.training.seed, step, classes_of(scenario.model)};
-  const std::int64_t replica = at[static_cast<std::size_t>(Axis::data)];
+  Coordinates degree{};
+  for (std::size_t axis = 0; axis < axis_count; ++axis) degree[axis] = plan.mesh.degree(static_cast<Axis>(axis));
+  const std::int64_t replica = replica_of(plan.mesh, at);
   const Tensor& tensor = program.tensor(buffer);
   const std::int64_t micro_batch = std::max(program.buffers[static_cast<std::size_t>(buffer)].micro_batch, 0);
   const std::int64_t first = (replica * plan.micro_batches + micro_batch) * tensor.shape[0];
@@ -90,7 +96,8 @@ void input_values(const Scenario& scenario, const Plan& plan, const Program& pro
   if (tensor.dtype != DType::int32) {
     fill_samples(source, static_cast<float*>(values), tensor.shape, first);
   } else if (tensor.shape.rank == 2) {
-    fill_sequences(source, integers, tensor.shape, first, targets);
+    fill_sequences(source, integers, sequence_positions(tensor, at, degree), tensor.shape[0], tensor.global[1], first,
+                   targets);
   } else {
     for (std::int64_t i = 0; i < tensor.shape[0]; ++i)
       integers[i] = static_cast<std::int32_t>(source.class_of(first + i));

@@ -117,7 +117,7 @@ Layout lay_out(const Program& program, std::size_t alignment, const ElementBytes
   Layout layout;
   layout.offset.resize(program.buffers.size());
   const auto size_of = [&](const Tensor& t) {
-    const std::size_t bytes = static_cast<std::size_t>(t.shape.elements()) * element_bytes(t.dtype);
+    const std::size_t bytes = static_cast<std::size_t>(t.storage()) * element_bytes(t.dtype);
     return (bytes + alignment - 1) / alignment * alignment;
   };
   const std::vector<Lifetime> life = lifetimes(program);

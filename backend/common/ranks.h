@@ -39,7 +39,7 @@ class Ranks {
   std::vector<double> reduce(std::vector<double> values, MPI_Op op) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::array<MPI_Comm, axis_count> axes_{};
+  std::array<MPI_Comm, group_count> axes_{};
   int size_ = 1;
   Rank rank_ = 0;
 };

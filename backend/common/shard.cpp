@@ -42,6 +42,11 @@ Coordinates coordinates_of(const DeviceMesh& mesh, Rank rank) {
   return at;
 }
 
+std::int64_t replica_of(const DeviceMesh& mesh, const Coordinates& at) {
+  return std::int64_t{at[static_cast<std::size_t>(Axis::data)]} * mesh.degree(Axis::expert) +
+         at[static_cast<std::size_t>(Axis::expert)];
+}
+
 void for_each_run(const Tensor& tensor, const Coordinates& at, const VisitRun& visit) {
   const Shape& local = tensor.shape;
   const Shape& global = tensor.global.rank == local.rank ? tensor.global : tensor.shape;
@@ -67,6 +72,27 @@ void for_each_run(const Tensor& tensor, const Coordinates& at, const VisitRun& v
     }
     visit(first, index, run);
   }
+}
+
+std::vector<std::int64_t> sequence_positions(const Tensor& tensor, const Coordinates& at, const Coordinates& degree) {
+  constexpr auto t = static_cast<std::size_t>(Axis::tensor), c = static_cast<std::size_t>(Axis::context);
+  const auto divides = [&](std::size_t axis) {
+    return tensor.placement[axis].kind == Placement::Kind::shard && tensor.placement[axis].dim == 1;
+  };
+  const std::int64_t rows = tensor.shape[1], first = divides(t) ? at[t] * rows : 0;
+  const std::int64_t held = rows * (divides(t) ? degree[t] : 1);  // by the ranks with the same context coordinate
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(rows));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::int64_t position = first + i;
+    if (divides(c) && tensor.placement[c].zigzag) {
+      const std::int64_t half = held / 2, part = position < half ? at[c] : 2 * degree[c] - 1 - at[c];
+      position = part * half + position % half;
+    } else if (divides(c)) {
+      position += at[c] * held;
+    }
+    positions[static_cast<std::size_t>(i)] = position;
+  }
+  return positions;
 }
 
 std::vector<BufferId> owned_parameters(const Plan& plan, Rank rank) {

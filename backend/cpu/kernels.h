@@ -45,12 +45,13 @@ void embedding_forward(T* y, const std::int32_t* tokens, const T* table, std::in
 template <class T>
 void embedding_gradient(T* dtable, const T* dy, const std::int32_t* tokens, std::int64_t rows, std::int64_t V,
                         std::int64_t H, std::int64_t offset, bool accumulate);
-// y (B,S,H) = x + table (S_max,H) row s; the gradient covers all S_max rows.
+// y (B,S,H) = x + table (S_max,H) row positions[s] (null: s); the gradient covers all S_max rows.
 template <class T>
-void position_forward(T* y, const T* x, const T* table, std::int64_t B, std::int64_t S, std::int64_t H);
+void position_forward(T* y, const T* x, const T* table, std::int64_t B, std::int64_t S, std::int64_t H,
+                      const std::int64_t* positions = nullptr);
 template <class T>
 void position_gradient(T* dtable, const T* dy, std::int64_t B, std::int64_t S, std::int64_t H, std::int64_t S_max,
-                       bool accumulate);
+                       bool accumulate, const std::int64_t* positions = nullptr);
 
 // statistics (rows,2): mean and 1/sigma; the variance is over H, not H−1.
 template <class T>
@@ -73,14 +74,40 @@ struct AttentionShape {
   std::int64_t group() const { return heads / kv_heads; }
   std::int64_t qkv_width() const { return kv_heads * (group() + 2) * head_dim; }
 };
+// Every query and key head divided by its RMS and scaled by gain (2,d), one for queries and one for keys; values stay.
+// statistics (B·S,kv·(g+1)): 1/rms
 template <class T>
-void rotary(T* y, const T* x, const AttentionShape& shape, float theta, bool inverse, Workspace<T>& workspace);
+void qk_norm_forward(T* y, T* statistics, const T* x, const T* gain, const AttentionShape& shape, float epsilon);
+template <class T>
+void qk_norm_backward(T* dx, T* dgain, const T* dy, const T* x, const T* gain, const T* statistics,
+                      const AttentionShape& shape, bool accumulate);
+template <class T>
+void rotary(T* y, const T* x, const AttentionShape& shape, float theta, bool inverse, Workspace<T>& workspace,
+            const std::int64_t* positions = nullptr);  // of the S tokens; null: 0, 1, 2, …
 // o (B,S,heads·d) = softmax(q kᵀ/√d) v; lse (B,heads,S): log of the sum of exp of a row's scaled scores.
 template <class T>
 void attention_forward(T* o, T* lse, const T* qkv, const AttentionShape& shape, Workspace<T>& workspace);
 template <class T>
 void attention_backward(T* dqkv, const T* d_o, const T* qkv, const T* o, const T* lse, const AttentionShape& shape,
                         Workspace<T>& workspace);
+
+// Attention of the rank's S tokens over T keys and values (B,T,kv·2·d), of other ranks' tokens too.
+struct Positions {
+  std::vector<std::int64_t> queries, keys;  // in the whole sequence: with a causal mask a query sees no later key
+};
+// With `join`, o and lse hold the result for other keys and get the one for all of them.
+template <class T>
+void attention_block_forward(T* o, T* lse, const T* qkv, const T* kv, const AttentionShape& shape,
+                             const Positions& positions, bool join, Workspace<T>& workspace);
+// The part of the queries in dqkv, and dkv; o and lse are the final ones. Added to what is there, or overwriting.
+template <class T>
+void attention_block_backward(T* dqkv, T* dkv, const T* d_o, const T* qkv, const T* kv, const T* o, const T* lse,
+                              const AttentionShape& shape, const Positions& positions, bool add_queries, bool add_keys,
+                              Workspace<T>& workspace);
+template <class T>
+void keys_values(T* kv, const T* qkv, const AttentionShape& shape);
+template <class T>
+void keys_values_gradient(T* dqkv, const T* dkv, const AttentionShape& shape);  // leaves the part of the queries
 
 template <class T>
 void gelu_forward(T* y, const T* x, std::int64_t n);

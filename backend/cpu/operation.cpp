@@ -1,43 +1,14 @@
 // The explicit table from (kind, role) to kernels, one row a pair; each row unpacks operands and shapes for its kernel.
-#include "backend/cpu/operation.h"
+#include "backend/cpu/call.h"
 
 #include <stdexcept>
+
+#include "backend/common/shard.h"
 
 namespace trainwire::cpu {
 namespace {
 
 constexpr int role_count = static_cast<int>(Role::update) + 1;
-
-// One operation with its operands: in(i), out(i) and their tensors.
-template <class T>
-struct Call {
-  const Program& program;
-  const Op& op;
-  const Attributes& attributes;
-  std::span<void*const> inputs, outputs;
-  OperationContext<T>& context;
-
-  const T* in(std::size_t i) const { return static_cast<const T*>(inputs[i]); }
-  T* out(std::size_t i) const { return static_cast<T*>(outputs[i]); }
-  const std::int32_t* integers(std::size_t i) const { return static_cast<const std::int32_t*>(inputs[i]); }
-  const Tensor& input(std::size_t i) const { return program.tensor(program.inputs(op)[i]); }
-  const Tensor& output(std::size_t i) const { return program.tensor(program.outputs(op)[i]); }
-  std::int64_t in_size(std::size_t i) const { return input(i).shape.elements(); }
-  std::int64_t out_size(std::size_t i) const { return output(i).shape.elements(); }
-};
-
-std::int64_t last(const Shape& s) { return s[s.rank - 1]; }
-std::int64_t rows(const Shape& s) { return s.elements() / last(s); }
-
-// The first index of the rank's shard on dimension `dim` of a tensor.
-template <class T>
-std::int64_t shard_offset(const Call<T>& c, const Tensor& tensor, int dim) {
-  for (std::size_t axis = 0; axis < axis_count; ++axis) {
-    const Placement& p = tensor.placement[axis];
-    if (p.kind == Placement::Kind::shard && p.dim == dim) return c.context.coordinate[axis] * tensor.shape[dim];
-  }
-  return 0;
-}
 
 // (K,N) of a linear's weight, or of its gradient.
 struct Product {
@@ -47,12 +18,6 @@ template <class T>
 Product product_of(const Call<T>& c, const Shape& weight) {
   if (c.attributes.transposed) return {weight.elements() / last(weight), last(weight)};
   return {weight.elements() / weight[0], weight[0]};
-}
-
-template <class T>
-AttentionShape attention_shape(const Call<T>& c, const Shape& qkv) {
-  const Attributes& a = c.attributes;
-  return {qkv[0], qkv[1], a.heads, a.kv_heads, a.head_dim, a.causal};
 }
 
 template <class T>
@@ -75,12 +40,14 @@ void run_embedding_backward(const Call<T>& c) {
 template <class T>
 void run_position(const Call<T>& c) {
   const Shape& x = c.input(0).shape;
-  position_forward(c.out(0), c.in(0), c.in(1), x[0], x[1], x[2]);
+  const auto positions = sequence_positions(c.input(0), c.context.coordinate, c.context.degree);
+  position_forward(c.out(0), c.in(0), c.in(1), x[0], x[1], x[2], positions.data());
 }
 template <class T>
 void run_position_backward(const Call<T>& c) {
   const Shape& dy = c.input(0).shape;
-  position_gradient(c.out(0), c.in(0), dy[0], dy[1], dy[2], c.output(0).shape[0], c.op.accumulate);
+  const auto positions = sequence_positions(c.input(0), c.context.coordinate, c.context.degree);
+  position_gradient(c.out(0), c.in(0), dy[0], dy[1], dy[2], c.output(0).shape[0], c.op.accumulate, positions.data());
 }
 
 template <class T>
@@ -133,21 +100,6 @@ void run_bias_backward(const Call<T>& c) {
   bias_gradient(c.out(0), c.in(0), c.in_size(0) / N, N, c.op.accumulate);
 }
 
-template <class T, bool inverse>
-void run_rotary(const Call<T>& c) {
-  rotary(c.out(0), c.in(0), attention_shape(c, c.input(0).shape), c.attributes.rotary_theta, inverse,
-         c.context.workspace);
-}
-template <class T>
-void run_attention(const Call<T>& c) {
-  attention_forward(c.out(0), c.out(1), c.in(0), attention_shape(c, c.input(0).shape), c.context.workspace);
-}
-template <class T>
-void run_attention_backward(const Call<T>& c) {
-  attention_backward(c.out(0), c.in(0), c.in(1), c.in(2), c.in(3), attention_shape(c, c.input(1).shape),
-                     c.context.workspace);
-}
-
 template <class T, void (*kernel)(T*, const T*, std::int64_t)>
 void run_elementwise(const Call<T>& c) {
   kernel(c.out(0), c.in(0), c.in_size(0));
@@ -156,17 +108,6 @@ template <class T, void (*kernel)(T*, const T*, const T*, std::int64_t)>
 void run_elementwise_two(const Call<T>& c) {
   kernel(c.out(0), c.in(0), c.in(1), c.in_size(0));
 }
-template <class T>
-void run_swiglu(const Call<T>& c) {
-  const Shape& y = c.output(0).shape;
-  swiglu_forward(c.out(0), c.in(0), rows(y), last(y));
-}
-template <class T>
-void run_swiglu_backward(const Call<T>& c) {
-  const Shape& dy = c.input(0).shape;
-  swiglu_backward(c.out(0), c.in(0), c.in(1), rows(dy), last(dy));
-}
-
 template <class T>
 void run_logits_max(const Call<T>& c) {
   const Shape& logits = c.input(0).shape;
@@ -281,10 +222,23 @@ constexpr Row<T> rows_of_table[] = {
     {OpKind::linear, Role::weight_gradient, run_linear_weight_gradient<T>},
     {OpKind::bias, Role::forward, run_bias<T>},
     {OpKind::bias, Role::backward, run_bias_backward<T>},
-    {OpKind::rotary, Role::forward, run_rotary<T, false>},
-    {OpKind::rotary, Role::backward, run_rotary<T, true>},
+    {OpKind::rotary, Role::forward, run_rotary<T>},
+    {OpKind::rotary, Role::backward, run_rotary<T>},
     {OpKind::attention, Role::forward, run_attention<T>},
     {OpKind::attention, Role::backward, run_attention_backward<T>},
+    {OpKind::keys_values, Role::forward, run_keys_values<T>},
+    {OpKind::qk_norm, Role::forward, run_qk_norm<T>},
+    {OpKind::qk_norm, Role::backward, run_qk_norm_backward<T>},
+    {OpKind::router, Role::forward, run_router<T>},
+    {OpKind::router, Role::backward, run_router_backward<T>},
+    {OpKind::dispatch, Role::forward, run_dispatch<T>},
+    {OpKind::dispatch, Role::backward, run_dispatch_backward<T>},
+    {OpKind::expert_linear, Role::forward, run_expert_linear<T>},
+    {OpKind::expert_linear, Role::input_gradient, run_expert_linear_input_gradient<T>},
+    {OpKind::expert_linear, Role::weight_gradient, run_expert_linear_weight_gradient<T>},
+    {OpKind::combine, Role::forward, run_combine<T>},
+    {OpKind::combine, Role::backward, run_combine_backward<T>},
+    {OpKind::keys_values, Role::backward, run_keys_values_backward<T>},
     {OpKind::gelu, Role::forward, run_elementwise<T, gelu_forward<T>>},
     {OpKind::gelu, Role::backward, run_elementwise_two<T, gelu_backward<T>>},
     {OpKind::relu, Role::forward, run_elementwise<T, relu_forward<T>>},

@@ -13,8 +13,10 @@ namespace trainwire::cpu {
 // What the operands do not tell.
 template <class T>
 struct OperationContext {
-  std::array<int, axis_count> coordinate{};    // of the rank on each axis: where its shards begin
-  std::span<const ModelParameter> parameters;  // optimizer: which parameters decay
+  std::array<int, axis_count> coordinate{};  // of the rank on each axis: where its shards begin
+  std::array<int, axis_count> degree{1, 1, 1, 1, 1};
+  std::int64_t replica = 0, micro_batches = 1;  // which sequences these are: see input_data
+  std::span<const ModelParameter> parameters;   // optimizer: which parameters decay
   OptimizerKind optimizer = OptimizerKind::sgd;
   double learning_rate = 1e-3, weight_decay = 0.01;  // weight decay: PyTorch's AdamW default; adam, sgd, momentum: none
   std::int64_t step = 1;                             // of the optimizer, from 1

@@ -53,6 +53,9 @@ RankRun::RankRun(const Scenario& scenario, const Plan& plan, const Ranks& ranks,
   }
   first_wait_.push_back(static_cast<std::uint32_t>(waits_.size()));
   context_.coordinate = coordinates_of(plan.mesh, ranks.rank());
+  for (std::size_t a = 0; a < axis_count; ++a) context_.degree[a] = plan.mesh.degree(static_cast<Axis>(a));
+  context_.replica = replica_of(plan.mesh, context_.coordinate);
+  context_.micro_batches = plan.micro_batches;
   context_.parameters = plan.parameters;
   context_.optimizer = scenario.training.optimizer;
   context_.learning_rate = scenario.training.learning_rate;

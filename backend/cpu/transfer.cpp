@@ -35,6 +35,45 @@ Region region_of(const Program& program, const Op& op, std::span<const BufferId>
   return region;
 }
 
+// From an array whose members' parts alternate in `pieces` to one in which they follow each other; and back.
+void pack(float* parts, const float* array, std::int64_t elements, int members, std::int64_t pieces) {
+  if (pieces == 1) {
+    std::copy_n(array, elements, parts);
+    return;
+  }
+  const std::int64_t length = elements / members / pieces;
+  for (int m = 0; m < members; ++m)
+    for (std::int64_t p = 0; p < pieces; ++p, parts += length)
+      std::copy_n(array + (p * members + m) * length, length, parts);
+}
+void unpack(float* array, const float* parts, std::int64_t elements, int members, std::int64_t pieces) {
+  const std::int64_t length = elements / members / pieces;
+  for (int m = 0; m < members; ++m)
+    for (std::int64_t p = 0; p < pieces; ++p, parts += length)
+      std::copy_n(parts, length, array + (p * members + m) * length);
+}
+
+std::int64_t pieces_of(const Tensor& whole, const Tensor& part, Axis axis) {
+  if (static_cast<int>(axis) >= axis_count) return 1;
+  const Placement& p = part.placement[static_cast<std::size_t>(axis)];
+  if (p.kind != Placement::Kind::shard) return 1;
+  std::int64_t pieces = 1;
+  for (int d = 0; d < p.dim; ++d) pieces *= whole.shape[d];
+  return pieces;
+}
+
+void set_pieces(const Program& program, const Op& op, Transfer& t) {
+  if (op.inputs.count != 1 || op.outputs.count != 1) return;
+  const Tensor &in = program.tensor(program.inputs(op)[0]), &out = program.tensor(program.outputs(op)[0]);
+  if (in.routed.parts > 0) {
+    t.routed = in.routed;
+    t.elements = t.input_elements = in.storage();
+    return;
+  }
+  if (op.kind == OpKind::all_gather || op.kind == OpKind::all_to_all) t.output_pieces = pieces_of(out, in, op.axis);
+  if (op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_to_all) t.input_pieces = pieces_of(in, out, op.axis);
+}
+
 // A send or a receive is one message of the whole buffer.
 const Exchange& point_to_point(OpKind kind, int peer) {
   static const auto make = [](bool sends, int member) {
@@ -73,7 +112,7 @@ const Exchange& Transfers::exchange(OpKind kind, const CollectiveAlgorithm& algo
 
 Transfers::Transfers(const Scenario& scenario, const Plan& plan, const Ranks& ranks, std::span<void* const> pointers) {
   const Program& program = plan.program(ranks.rank());
-  for (std::size_t a = 0; a < axis_count; ++a)
+  for (std::size_t a = 0; a < group_count; ++a)
     groups_[static_cast<Axis>(a)] = plan.mesh.group(ranks.rank(), static_cast<Axis>(a));
   by_op_.resize(program.ops.size());
   for (std::size_t i = 0; i < program.ops.size(); ++i)
@@ -102,35 +141,69 @@ Transfer Transfers::prepare(const Scenario& scenario, const Plan& plan, const Ra
   for (const Rank r : group) devices.push_back(scenario.placement[static_cast<std::size_t>(r)]);
   const auto& algorithm = choose_algorithm(op.kind, devices, program.communication_bytes(op), scenario.topology);
   t.exchange = &exchange(op.kind, algorithm, static_cast<int>(group.size()), t.member);
-  const bool scatters = op.kind == OpKind::reduce_scatter;
-  t.elements = scatters ? in.elements : out.elements;
-  t.data = scatters ? nullptr : out.data;
-  t.output = scatters ? out.data : nullptr;
-  t.input = in.data != t.data ? in.data : nullptr;
+  t.elements = op.kind == OpKind::reduce_scatter ? in.elements : out.elements;
   t.input_elements = in.elements;
-  if (op.kind == OpKind::all_to_all) throw std::logic_error(op_name(program, op) + ": not supported yet");
+  set_pieces(program, op, t);
+  const bool copies = op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_to_all || t.output_pieces > 1;
+  t.data = copies ? nullptr : out.data;
+  t.output = copies ? out.data : nullptr;
+  t.input = in.data != t.data ? in.data : nullptr;
   return t;
 }
 
-float* TransferRun::chunk(int index, std::int64_t& count) const {
+float* TransferRun::chunk(float* base, int index, std::int64_t& count) const {
   const ChunkRange range = chunk_range(transfer_->elements, transfer_->exchange->chunks, index);
   count = range.count;
-  return data_ + range.first;
+  return base + range.first;
+}
+
+// Of a part of routed rows, what is in use; of anything else, all.
+std::int64_t TransferRun::used(const float* part, std::int64_t count) const {
+  const Routed& r = transfer_->routed;
+  if (r.parts == 0) return count;
+  std::int64_t rows = 0;
+  for (std::int32_t e = 0; e < r.experts; ++e) rows += static_cast<std::int64_t>(part[e]);
+  return r.experts + rows * ((count - r.experts) / r.rows);
+}
+
+void TransferRun::start_all_to_all() {
+  const Transfer& t = *transfer_;
+  if (t.input_pieces > 1) {
+    copy_.resize(static_cast<std::size_t>(t.elements));
+    pack(copy_.data(), t.input, t.elements, t.exchange->chunks, t.input_pieces);
+    data_ = copy_.data();
+  } else {
+    data_ = const_cast<float*>(t.input);  // is only read
+  }
+  incoming_ = t.output;
+  if (t.output_pieces > 1) {
+    arrived_.resize(static_cast<std::size_t>(t.elements));
+    incoming_ = arrived_.data();
+  }
+  std::int64_t count = 0;
+  const float* mine = chunk(data_, t.member, count);
+  std::copy_n(mine, used(mine, count), chunk(incoming_, t.member, count));
 }
 
 void TransferRun::start(const Transfer& transfer) {
   transfer_ = &transfer;
   round_ = 0;
   moved_ = false;
-  data_ = transfer.data;
-  if (data_ == nullptr) {
-    copy_.resize(static_cast<std::size_t>(transfer.elements));
-    data_ = copy_.data();
-  }
-  if (transfer.input != nullptr) {
+  data_ = incoming_ = transfer.data;
+  if (transfer.kind == OpKind::all_to_all) {
+    start_all_to_all();
+  } else if (transfer.kind == OpKind::permute) {
+    data_ = const_cast<float*>(transfer.input);  // is only read
+  } else {
+    if (data_ == nullptr) {
+      copy_.resize(static_cast<std::size_t>(transfer.elements));
+      data_ = incoming_ = copy_.data();
+    }
     std::int64_t count = 0;
-    float* place = transfer.kind == OpKind::all_gather ? chunk(transfer.member, count) : data_;
-    std::copy_n(transfer.input, transfer.input_elements, place);
+    if (transfer.input != nullptr && transfer.kind == OpKind::all_gather)
+      std::copy_n(transfer.input, transfer.input_elements, chunk(data_, transfer.member, count));
+    else if (transfer.input != nullptr)
+      pack(data_, transfer.input, transfer.elements, transfer.exchange->chunks, transfer.input_pieces);
   }
   post_round();
 }
@@ -149,13 +222,13 @@ void TransferRun::post_round() {
   std::int64_t count = 0, staged = 0;
   for (const auto& m : round.receives)
     if (m.reduce) {
-      chunk(m.chunk, count);
+      chunk(data_, m.chunk, count);
       staged += count;
     }
   if (static_cast<std::int64_t>(received_.size()) < staged) received_.resize(static_cast<std::size_t>(staged));
   staged = 0;
   for (const auto& m : round.receives) {
-    float* place = chunk(m.chunk, count);
+    float* place = chunk(incoming_, transfer_->kind == OpKind::all_to_all ? m.member : m.chunk, count);
     if (m.reduce) {
       place = received_.data() + staged;
       staged += count;
@@ -165,9 +238,9 @@ void TransferRun::post_round() {
           "MPI_Irecv");
   }
   for (const auto& m : round.sends) {
-    const float* place = chunk(m.chunk, count);
-    check(MPI_Isend(place, static_cast<int>(count), MPI_FLOAT, partner(m.member), transfer_->tag, transfer_->comm,
-                    remember(m.member)),
+    const float* place = chunk(data_, m.chunk, count);
+    check(MPI_Isend(place, static_cast<int>(used(place, count)), MPI_FLOAT, partner(m.member), transfer_->tag,
+                    transfer_->comm, remember(m.member)),
           "MPI_Isend");
   }
 }
@@ -176,7 +249,7 @@ void TransferRun::finish_round() {
   std::int64_t count = 0, staged = 0;
   for (const auto& m : transfer_->exchange->rounds[round_].receives) {
     if (!m.reduce) continue;
-    float* place = chunk(m.chunk, count);
+    float* place = chunk(data_, m.chunk, count);
     combine(place, received_.data() + staged, count, transfer_->reduction);
     staged += count;
   }
@@ -193,12 +266,20 @@ bool TransferRun::advance() {
     ++round_;
     post_round();
   }
-  if (transfer_->output != nullptr) {
-    std::int64_t count = 0;
-    const float* mine = chunk(transfer_->member, count);
-    std::copy_n(mine, count, transfer_->output);
-  }
+  finish();
   return true;
+}
+
+void TransferRun::finish() {
+  const Transfer& t = *transfer_;
+  if (t.output == nullptr) return;
+  std::int64_t count = 0;
+  if (t.kind == OpKind::reduce_scatter) {
+    const float* mine = chunk(data_, t.member, count);
+    std::copy_n(mine, count, t.output);
+  } else if (t.output_pieces > 1) {
+    unpack(t.output, incoming_, t.elements, t.exchange->chunks, t.output_pieces);
+  }
 }
 
 std::string TransferRun::waits_for() const {

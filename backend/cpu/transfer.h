@@ -36,9 +36,12 @@ struct Transfer {
   const std::vector<Rank>* group = nullptr;
   const Exchange* exchange = nullptr;
   const float* input = nullptr;  // null: in place, or nothing to read
-  float* data = nullptr;         // what the steps work on; null: a copy of the input (reduce_scatter)
-  float* output = nullptr;       // where the member's chunk goes at the end (reduce_scatter)
+  float* data = nullptr;         // what the steps work on; null: a copy of the input
+  float* output = nullptr;       // where the result goes at the end; null: it is in `data`
   std::int64_t elements = 0, input_elements = 0;
+  // How many pieces a member's part of the input or output has there: as many as the dimensions before the divided one.
+  std::int64_t input_pieces = 1, output_pieces = 1;
+  Routed routed{};  // all_to_all: parts of which only the used rows travel
 };
 
 // Prepares the transfers of a rank's program; owns what they share.
@@ -69,7 +72,10 @@ class TransferRun {
  private:
   void post_round();
   void finish_round();
-  float* chunk(int index, std::int64_t& count) const;
+  void finish();
+  float* chunk(float* base, int index, std::int64_t& count) const;
+  void start_all_to_all();
+  std::int64_t used(const float* part, std::int64_t count) const;
 
   const Transfer* transfer_ = nullptr;
   float* data_ = nullptr;
@@ -77,7 +83,8 @@ class TransferRun {
   bool moved_ = false;
   std::vector<MPI_Request> requests_;
   std::vector<Rank> partners_;  // of the requests
-  std::vector<float> received_, copy_;
+  float* incoming_ = nullptr;   // all_to_all: what arrives
+  std::vector<float> received_, copy_, arrived_;
 };
 
 }  // namespace trainwire::cpu

@@ -35,10 +35,11 @@ void add_graph_tensor(Draft& d, const GraphTensor& g, DType real) {
   t.name = g.name;
   t.shape = t.global = g.shape;
   t.dtype = g.dtype == DType::int32 ? DType::int32 : real;
+  if (g.experts > 0 && !g.parameter) t.routed = {1, g.experts, g.shape[0], 0};
   if (g.parameter) {
     t.category = Category::parameter;
     t.parameter = static_cast<std::int32_t>(d.parameters.size());
-    d.parameters.push_back({g.name, g.shape, g.split, g.init_mean, g.init_std, g.decay});
+    d.parameters.push_back({g.name, g.shape, g.split, g.init_mean, g.init_std, g.decay, g.experts > 0});
     d.parameter_tensor.push_back(static_cast<TensorId>(d.tensors.size()));
   }
   add_tensor(d, std::move(t));
@@ -58,6 +59,10 @@ void lower(Draft& d, const Scenario& s) {
     op.kind = node.kind;
     op.attributes = node.attributes;
     op.layer = node.layer;
+    if (node.kind == OpKind::router) {
+      op.attributes.imbalance = static_cast<float>(s.strategy.expert.imbalance);
+      op.attributes.routing_seed = static_cast<std::int32_t>(s.strategy.expert.seed);
+    }
     op.inputs = node.inputs;
     op.inputs.insert(op.inputs.end(), node.parameters.begin(), node.parameters.end());
     op.outputs = node.outputs;

@@ -15,14 +15,17 @@ struct Pass {
 };
 
 constexpr Pass passes[] = {
-    {"lower", lower},                 // the model's forward pass, one micro-batch, unsplit
-    {"tensor", tensor_parallel},      // shapes local to the rank, all-reduces of the forward pass
-    {"backward", backward},           // gradients, all-reduces of the backward pass
-    {"pipeline", pipeline_cut},       // stages, sends and receives
-    {"recompute", recompute},         // forward passes again, right before their backward passes
-    {"schedule", pipeline_schedule},  // order of micro-batches
-    {"data", data_parallel},          // gradient buckets and their all-reduces
-    {"optimizer", optimizer},         // updates
+    {"lower", lower},                        // the model's forward pass, one micro-batch, unsplit
+    {"tensor", tensor_parallel},             // shapes local to the rank, collectives of the forward pass
+    {"context", context_parallel},           // shares of every sequence, collectives around attention
+    {"expert", expert_parallel},             // shares of the experts, all-to-alls around them
+    {"backward", backward},                  // gradients, collectives of the backward pass
+    {"pipeline", pipeline_cut},              // stages, sends and receives
+    {"recompute", recompute},                // forward passes again, right before their backward passes
+    {"schedule", pipeline_schedule},         // order of micro-batches
+    {"tensor gradients", tensor_gradients},  // sums of what tensor ranks have parts of
+    {"data", data_parallel},                 // gradient buckets and their all-reduces
+    {"optimizer", optimizer},                // updates
 };
 
 void stop_if_unsound(const std::vector<std::string>& violations, const char* pass) {
@@ -41,6 +44,7 @@ Plan build_plan(const Scenario& s) {
     stop_if_unsound(verify(draft, s.mesh), pass.name);
   }
   Plan plan = unroll(draft, s);
+  uneven_experts(plan, s);
   stop_if_unsound(verify(plan), "unroll");
   return plan;
 }

@@ -11,7 +11,7 @@ bool ring_applies(OpKind kind) {
   return kind == OpKind::all_reduce || kind == OpKind::all_gather || kind == OpKind::reduce_scatter;
 }
 bool direct_applies(OpKind kind) {
-  return kind == OpKind::all_to_all || kind == OpKind::broadcast || is_point_to_point(kind);
+  return kind == OpKind::all_to_all || kind == OpKind::broadcast || kind == OpKind::permute || is_point_to_point(kind);
 }
 bool halving_doubling_applies(OpKind kind) { return kind == OpKind::all_reduce; }
 

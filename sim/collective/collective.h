@@ -51,7 +51,7 @@ struct CollectiveAlgorithm {
 };
 const std::vector<CollectiveAlgorithm>& algorithms();
 
-// The algorithm used for this operation; today: ring for collectives, direct for broadcast and point to point.
+// The algorithm used for this operation; today: ring for reductions and gathers, direct for the others.
 const CollectiveAlgorithm& choose_algorithm(OpKind kind, std::span<const DeviceId> devices, double bytes,
                                             const Topology&);
 

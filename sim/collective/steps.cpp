@@ -34,6 +34,9 @@ StepList direct_steps(OpKind kind, int members) {
         const int to = (from + distance) % members;
         list.steps.push_back({0, from, to, to, false});
       }
+  } else if (kind == OpKind::permute) {
+    for (int from = 0; from < members && members > 1; ++from)
+      list.steps.push_back({0, from, (from + 1) % members, 0, false});
   } else {
     for (int to = 1; to < members; ++to) list.steps.push_back({0, 0, to, 0, false});
   }

@@ -7,7 +7,7 @@ namespace trainwire {
 // all_reduce, reduce_scatter (leaves chunk i at member i), all_gather (chunk i is at member i before).
 StepList ring_steps(OpKind kind, int members);
 // One round: broadcast from member 0; all_to_all: chunk `to` of the sender becomes chunk `from` of the receiver's
-// output; send and recv: member 0 to member 1.
+// output; permute: to the next member, around; send and recv: member 0 to member 1.
 StepList direct_steps(OpKind kind, int members);
 // all_reduce by recursive halving and doubling (Thakur, Rabenseifner, Gropp 2005); members beyond a power of two hand
 // their data to a partner first and get the result last.

@@ -137,6 +137,9 @@ Seconds cpu_duration(const Program& program, const Op& op, const DeviceSpec& dev
     case OpKind::linear:
       seconds = linear_seconds(program, op, w, device);
       break;
+    case OpKind::expert_linear:
+      seconds = static_cast<double>(w.count) * product_seconds(device.cpu, w.form, w.m, w.n, w.k);
+      break;
     case OpKind::attention:
       seconds = attention_seconds(program, op, w, device);
       break;

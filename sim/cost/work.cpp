@@ -1,6 +1,7 @@
 // Flops, bytes and matrix products of an operation, from its operands' shapes: one row of the table a kind.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sim/cost/cost.h"
@@ -73,12 +74,43 @@ Work linear(const Operands& o) {
 // four more: 5/2 of forward (Dao et al. 2022, FlashAttention, section 3.1). Scores never reach memory.
 Work attention(const Operands& o) {
   const Shape& qkv = o.op.role == Role::forward ? o.in(0).shape : o.in(1).shape;
+  const std::size_t kv = o.op.role == Role::forward ? 1 : 4;  // keys and values of other ranks' tokens
+  const std::int64_t keys = o.in_count() > kv ? o.in(kv).shape[1] : qkv[1];
   const Attributes& a = o.attributes;
   Work w = streaming(o, 0);
   const std::int64_t products = o.op.role == Role::forward ? 2 : 5;
-  set_product(w, qkv[1], qkv[1], a.head_dim, ProductForm::transposed_b);
+  set_product(w, qkv[1], keys, a.head_dim, ProductForm::transposed_b);
   w.count = products * qkv[0] * a.heads;
   w.flops = w.flops * (static_cast<double>(w.count) * (a.causal ? 0.5 : 1.0));
+  return w;
+}
+
+// Copies the keys and values alone.
+Work keys_values(const Operands& o) {
+  Work w = streaming(o, 0);
+  w.bytes = Bytes(2 * (o.op.role == Role::forward ? o.out(0) : o.in(0)).bytes());
+  return w;
+}
+
+// A product an expert, on equally many rows each; what is uneven is in the number of rows (Program of the rank).
+Work expert_linear(const Operands& o) {
+  Work w = streaming(o, 0);
+  const Shape& weight = o.op.role == Role::weight_gradient ? o.out(0).shape : o.in(1).shape;
+  const std::int64_t K = weight[1], N = weight.elements() / (weight[0] * K);
+  const std::int64_t M = std::max<std::int64_t>(1, (o.in(0).shape[0] + weight[0] - 1) / weight[0]);
+  switch (o.op.role) {
+    case Role::forward:
+      set_product(w, M, N, K, ProductForm::plain);
+      break;
+    case Role::input_gradient:
+      set_product(w, M, K, N, ProductForm::transposed_b);
+      break;
+    default:
+      set_product(w, K, N, M, ProductForm::transposed_a);
+      break;
+  }
+  w.count = weight[0];
+  w.flops = Flops(2.0 * static_cast<double>(o.in(0).shape[0]) * static_cast<double>(K) * static_cast<double>(N));
   return w;
 }
 
@@ -155,6 +187,12 @@ constexpr Row table[] = {
     {OpKind::bias, 1, 1, nullptr},
     {OpKind::rotary, 3, 3, nullptr},
     {OpKind::attention, 0, 0, attention},
+    {OpKind::keys_values, 0, 0, keys_values},
+    {OpKind::qk_norm, 5, 11, nullptr},
+    {OpKind::router, 8, 4, nullptr},
+    {OpKind::dispatch, 0, 1, nullptr},
+    {OpKind::expert_linear, 0, 0, expert_linear},
+    {OpKind::combine, 2, 4, nullptr},
     {OpKind::gelu, 14, 24, nullptr},
     {OpKind::swiglu, 5, 12, nullptr},
     {OpKind::relu, 1, 1, nullptr},

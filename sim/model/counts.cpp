@@ -17,6 +17,10 @@ double product_flops(const Graph& g, const GraphNode& node, double causal_share)
       const double rows = static_cast<double>(x.elements() / x[x.rank - 1]);
       return 2 * rows * static_cast<double>(shape(g, node.parameters[0]).elements());
     }
+    case OpKind::expert_linear: {  // a row meets the weights of one expert
+      const Shape &x = shape(g, node.inputs[0]), &weight = shape(g, node.parameters[0]);
+      return 2 * static_cast<double>(x[0]) * static_cast<double>(weight.elements() / weight[0]);
+    }
     case OpKind::conv2d: {
       const double outputs = static_cast<double>(shape(g, node.outputs[0]).elements());
       return 2 * outputs * static_cast<double>(shape(g, node.parameters[0])[1]);

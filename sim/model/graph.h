@@ -20,6 +20,7 @@ struct GraphTensor {
   float init_std = 0.0F;   // parameters: initial value ~ init_mean + N(0, init_std)
   float init_mean = 0.0F;  // 1 for gains
   bool decay = false;      // weight decay applies (matrices, not gains and biases)
+  int experts = 0;         // parameters: dimension 0 are this many experts; activations: rows routed to as many
 };
 
 struct GraphNode {

@@ -74,6 +74,16 @@ int GraphBuilder::linear(const std::string& name, int x, const Shape& weight, in
   return op(OpKind::linear, name, with_last(shape(x), columns), {x}, std::move(parameters));
 }
 
+int GraphBuilder::expert_linear(const std::string& name, int rows, const Shape& weight, int split, Init init) {
+  const int w = parameter(name + ".weight", weight, split, init);
+  const int experts = static_cast<int>(weight[0]);
+  graph_.tensors[static_cast<std::size_t>(w)].experts = experts;
+  const std::int64_t columns = weight.elements() / (weight[0] * weight[1]);
+  const int y = op(OpKind::expert_linear, name, with_last(shape(rows), columns), {rows}, {w});
+  routed(experts);
+  return y;
+}
+
 void GraphBuilder::loss(int logits, std::int64_t step_rows) {
   const Shape& wide = shape(logits);
   const std::int64_t rows = wide.elements() / wide[wide.rank - 1];

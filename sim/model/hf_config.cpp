@@ -75,6 +75,41 @@ void read_qwen2(Reader& reader, Model& model) {
   limit_to_window(reader, model.transformer, reader.flag("use_sliding_window", false));
 }
 
+// Their router weighs the chosen experts by a softmax over those alone.
+void read_mixtral(Reader& reader, Model& model) {
+  read_mistral(reader, model);
+  auto& e = model.transformer.experts;
+  e.count = reader.require_integer("num_local_experts", 1, max_experts);
+  e.per_token = reader.integer("num_experts_per_tok", 2, 1, max_experts);
+  e.hidden = model.transformer.ffn_hidden;
+  check_experts(reader, model.transformer, "num_experts_per_tok", "num_local_experts");
+}
+
+void read_qwen3(Reader& reader, Model& model) {
+  read_llama_like(reader, model);
+  model.transformer.qk_norm = true;
+  if (reader.flag("attention_bias", false))
+    reader.fail("attention_bias", "biases in attention alone are not supported", "Set it to false.");
+  limit_to_window(reader, model.transformer, reader.flag("use_sliding_window", false));
+}
+
+// A softmax over all experts, renormalised over the chosen ones, is the softmax over those.
+void read_qwen3_moe(Reader& reader, Model& model) {
+  read_qwen3(reader, model);
+  auto& e = model.transformer.experts;
+  e.count = reader.require_integer("num_experts", 1, max_experts);
+  e.per_token = reader.integer("num_experts_per_tok", 8, 1, max_experts);
+  e.hidden = reader.require_integer("moe_intermediate_size", 1, max_width);
+  if (!reader.flag("norm_topk_prob", false))
+    reader.fail("norm_topk_prob", "weights of experts that do not add up to one are not supported", "Set it to true.");
+  if (reader.integer("decoder_sparse_step", 1, 1, max_layers) != 1)
+    reader.fail("decoder_sparse_step", "dense blocks between those with experts are not supported", "Supported: 1.");
+  const Value* dense = reader.raw("mlp_only_layers");
+  if (dense != nullptr && !dense->items.empty())
+    reader.fail("mlp_only_layers", "dense blocks between those with experts are not supported", "Leave it empty.");
+  check_experts(reader, model.transformer, "num_experts_per_tok", "num_experts");
+}
+
 struct Architecture {
   const char *name, *model_type;
   void (*read)(Reader&, Model&);
@@ -88,8 +123,9 @@ const std::vector<Architecture>& architectures() {
       {"MistralForCausalLM", "mistral", read_mistral, ""},
       {"Qwen2ForCausalLM", "qwen2", read_qwen2, ""},
       {"Phi3ForCausalLM", "phi3", read_mistral, ""},
-      {"Qwen3ForCausalLM", "qwen3", nullptr, "it normalises queries and keys (q_norm, k_norm)"},
-      {"MixtralForCausalLM", "mixtral", nullptr, "it is a mixture of experts"},
+      {"MixtralForCausalLM", "mixtral", read_mixtral, ""},
+      {"Qwen3ForCausalLM", "qwen3", read_qwen3, ""},
+      {"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe, ""},
       {"Gemma2ForCausalLM", "gemma2", nullptr, "it caps logits softly and normalises after each part"},
       {"GemmaForCausalLM", "gemma", nullptr, "it has GeGLU and scales its embeddings"},
       {"BertForMaskedLM", "bert", nullptr, "it is an encoder with post-normalisation"},

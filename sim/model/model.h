@@ -20,9 +20,20 @@ struct Transformer {  // GPT-2 and Llama families
   bool biases = false;    // of all linear layers of a block
   bool qkv_bias = false;  // of the QKV product alone (Qwen2); implied by biases
   bool tied = false;      // the output head is the embedding table
+  bool qk_norm = false;   // RMS norm of every query and key head (Qwen3)
   float epsilon = 1e-5F;
   float rotary_theta = 10000.0F;
+  struct Experts {             // mixture of experts in place of the feed-forward part
+    std::int64_t count = 0;    // 0: dense
+    std::int64_t per_token = 0, hidden = 0;
+    std::int64_t shared_hidden = 0;  // of an expert that sees every token; 0: none
+    std::int64_t dense_layers = 0;   // the first blocks keep their feed-forward part
+  } experts;
 };
+
+// Share of the routed tokens that each expert gets: equal where imbalance is 1 or less, else powers of seeded draws such
+// that the busiest expert has `imbalance` times the mean.
+std::vector<double> distribution_over_experts(std::int64_t experts, double imbalance, std::int64_t seed);
 
 struct Mlp {  // classifier: in -> hidden × layers -> classes
   std::int64_t inputs = 0, hidden = 0, layers = 0, classes = 0;

@@ -40,6 +40,14 @@ enum class OpKind : std::uint8_t {
   bias,           // x (…,N) + bias (N): what a row-parallel linear adds after its all-reduce
   rotary,         // qkv (B,S,kv·(g+2)·d): rotates the q and k parts, half-split pairs as in Llama
   attention,      // qkv (B,S,kv·(g+2)·d) -> o (B,S,heads·d), log-sum-exp (B,heads,S); g = heads/kv query heads a KV head
+                  // context parallel: qkv, kv (B,T,kv·2·d) of other ranks' tokens; with attributes.ring_step >= 0 kv is
+                  // one member's block, and o and log-sum-exp are joined with those of the blocks before (two inputs more)
+  keys_values,    // qkv -> kv (B,S,kv·2·d): for each KV head its key, its value
+  qk_norm,        // qkv, gain (2,d) -> qkv with q and k heads normalised (RMS), statistics (B,S,kv·(g+1)): 1/rms (Qwen3)
+  router,         // logits (B,S,E) -> weights (B·S,top_k), experts (B·S,top_k, int32): softmax over the top_k largest
+  dispatch,       // x (B,S,H), experts -> rows (R,H): a copy a chosen expert, in the order of the experts (Tensor::routed)
+  expert_linear,  // rows (R,K) · weight of each row's expert (E,K,N…) -> (R,N)
+  combine,        // rows (R,H), weights, experts -> (B,S,H): weighted sum of the rows of each token
   gelu,           // tanh approximation, as GPT-2
   swiglu,         // x (…,2,F) stored as (…,2·F): silu(first) · second -> (…,F)
   relu,
@@ -58,6 +66,7 @@ enum class OpKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   broadcast,
+  permute,  // to the next member of the group, from the previous one, around
   send,
   recv,
 };
@@ -89,6 +98,11 @@ struct Attributes {
   float epsilon = 1e-5F;
   float rotary_theta = 10000.0F;
   std::int64_t tokens = 0;  // cross_entropy: rows of the whole step, over all replicas
+  std::int32_t top_k = 0;       // router: experts a token
+  std::int32_t ring_step = -1;  // attention: over the keys that this many members before have; -1: over all
+  // router: where > 0, experts are drawn from distribution_over_experts(E, imbalance, routing_seed)
+  float imbalance = 0;
+  std::int32_t routing_seed = 0;
   bool operator==(const Attributes&) const = default;
 };
 

@@ -2,7 +2,8 @@
 // the reverse order of the parameters; a bucket's all-reduce starts when the last micro-batch has written its last
 // gradient, while the backward pass goes on. A bucket is closed by the gradient that reaches the cap; the first cap is
 // 1 MiB (PyTorch's first bucket) or the cap itself where that is smaller.
-// Bytes on the axis a step: one all-reduce of the gradients' size.
+// Bytes on the axis a step: one all-reduce of the gradients' size. Ranks of the context and expert axes work on other
+// tokens with the same parameters, and take part; experts are shared by those of the data and context axes alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,27 +67,46 @@ TensorId bucket_buffer(Draft& d, const Bucket& bucket, const std::string& name) 
 
 }  // namespace
 
-void data_parallel(Draft& d, const Scenario& s) {
-  if (s.mesh.degree(Axis::data) == 1) return;
+namespace {
+
+// The ranks that hold the same parameters: the axis of their gradients' sum.
+Axis sharers(const DeviceMesh& mesh, bool experts) {
+  const bool context = mesh.degree(Axis::context) > 1;
+  if (experts) return context ? Axis::expert_gradient : Axis::data;
+  return context || mesh.degree(Axis::expert) > 1 ? Axis::gradient : Axis::data;
+}
+
+void reduce_gradients(Draft& d, const Scenario& s, int stage, bool experts) {
   const auto& data = s.strategy.data;
-  for (int stage = 0; stage < s.mesh.degree(Axis::pipeline); ++stage) {
-    const auto writers = last_writers(d, stage);
-    const auto buckets = buckets_of(d, writers, data.bucket.value);
-    int ready = -1;
-    for (std::size_t b = 0; b < buckets.size(); ++b) {
-      const TensorId buffer = bucket_buffer(d, buckets[b], fmt::format("bucket {} of stage {}", b, stage));
-      for (const TensorId g : buckets[b].gradients) ready = std::max(ready, writers.at(g));
-      DraftOp reduce;
-      reduce.kind = OpKind::all_reduce;
-      reduce.role = Role::backward;
-      reduce.stream = Stream::data;
-      reduce.axis = Axis::data;
-      reduce.stage = stage;
-      reduce.layer = tensor(d, buckets[b].gradients.back()).layer;
-      reduce.inputs = reduce.outputs = {buffer};
-      d.step.push_back({reduce, data.overlap ? ready : -1});
-    }
+  const Axis axis = sharers(s.mesh, experts);
+  if (s.mesh.degree(axis) == 1) return;
+  auto writers = last_writers(d, stage);
+  std::erase_if(writers, [&](const auto& entry) {
+    return d.parameters[static_cast<std::size_t>(tensor(d, entry.first).parameter)].experts != experts;
+  });
+  const auto buckets = buckets_of(d, writers, data.bucket.value);
+  int ready = -1;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const TensorId buffer =
+        bucket_buffer(d, buckets[b], fmt::format("{}bucket {} of stage {}", experts ? "expert " : "", b, stage));
+    for (const TensorId g : buckets[b].gradients) ready = std::max(ready, writers.at(g));
+    DraftOp reduce;
+    reduce.kind = OpKind::all_reduce;
+    reduce.role = Role::backward;
+    reduce.stream = Stream::data;
+    reduce.axis = axis;
+    reduce.stage = stage;
+    reduce.layer = tensor(d, buckets[b].gradients.back()).layer;
+    reduce.inputs = reduce.outputs = {buffer};
+    d.step.push_back({reduce, data.overlap ? ready : -1});
   }
+}
+
+}  // namespace
+
+void data_parallel(Draft& d, const Scenario& s) {
+  for (int stage = 0; stage < s.mesh.degree(Axis::pipeline); ++stage)
+    for (const bool experts : {false, true}) reduce_gradients(d, s, stage, experts);
 }
 
 }  // namespace trainwire

@@ -63,7 +63,12 @@ Transition transition(Placement from, Placement to);
 std::vector<std::string> verify(const Draft&, const DeviceMesh&);
 
 // A strategy rewrites the draft for its own axis; at degree 1 it leaves the draft as it is.
-void tensor_parallel(Draft&, const Scenario&);    // Megatron's column and row split, all-reduces of the forward pass
+void tensor_parallel(Draft&, const Scenario&);    // Megatron's column and row split, collectives of the forward pass
+// Sums over the tensor axis of the parameter gradients that its ranks have parts of: after their last micro-batch, and
+// before anything else treats them.
+void tensor_gradients(Draft&, const Scenario&);
+void context_parallel(Draft&, const Scenario&);   // shares of every sequence, collectives around attention
+void expert_parallel(Draft&, const Scenario&);    // shares of the experts, all-to-alls around them
 void pipeline_cut(Draft&, const Scenario&);       // layers to stages, sends and receives
 void recompute(Draft&, const Scenario&);          // forward passes again before their backward passes
 void pipeline_schedule(Draft&, const Scenario&);  // the order of micro-batches on every stage

@@ -9,8 +9,18 @@ namespace trainwire {
 
 using Rank = std::int32_t;
 
-enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
-constexpr int axis_count = 5;
+// The mesh has five axes. The last two name groups over several of them: the ranks that add their gradients up.
+enum class Axis : std::uint8_t {
+  tensor,
+  context,
+  expert,
+  data,
+  pipeline,
+  gradient,         // context x expert x data: share every parameter that is not an expert's
+  expert_gradient,  // context x data: share the parameters of the same experts
+};
+constexpr int axis_count = 5;   // of the mesh
+constexpr int group_count = 7;  // that collectives may name
 std::string_view to_text(Axis);
 
 class DeviceMesh {
@@ -27,7 +37,8 @@ class DeviceMesh {
   const std::array<Axis, axis_count>& order() const { return order_; }
 
  private:
-  std::array<int, axis_count> degrees_{}, stride_{};
+  std::array<int, group_count> degrees_{};
+  std::array<int, axis_count> stride_{};
   std::array<Axis, axis_count> order_{};
   int size_ = 1;
 };

@@ -21,7 +21,12 @@ std::string_view to_text(Stream s) {
 double Program::communication_bytes(const Op& op) const {
   const bool by_output = op.kind == OpKind::all_gather || op.kind == OpKind::recv;
   double bytes = 0;
-  for (const BufferId b : by_output ? outputs(op) : inputs(op)) bytes += tensor(b).bytes();
+  for (const BufferId b : by_output ? outputs(op) : inputs(op)) {
+    const Tensor& t = tensor(b);
+    // An uneven exchange lasts as long as that of its busiest member.
+    const bool uneven = t.routed.busiest > 0 && is_communication(op.kind);
+    bytes += uneven ? t.bytes() / static_cast<double>(t.shape[0]) * static_cast<double>(t.routed.busiest) : t.bytes();
+  }
   return bytes;
 }
 

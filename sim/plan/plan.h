@@ -16,6 +16,8 @@ namespace trainwire {
 struct Placement {
   enum class Kind : std::uint8_t { replicate, shard, partial } kind = Kind::replicate;
   std::int8_t dim = 0;  // shard: which dimension
+  // shard: member i of n has parts i and 2n-1-i of 2n, so that causal attention costs all members the same
+  bool zigzag = false;
   bool operator==(const Placement&) const = default;
 };
 
@@ -25,6 +27,16 @@ std::string_view to_text(Category);
 using TensorId = std::int32_t;  // into Program::tensors
 using BufferId = std::int32_t;  // into Program::buffers
 using OpId = std::int32_t;      // into Program::ops
+
+// Rows that routing shares out at run time lie in parts, one a member of the expert axis: of each the number of rows of
+// every local expert, then the rows by expert. Tensor::shape says how many rows are expected.
+struct Routed {
+  std::int32_t parts = 0;    // 0: an ordinary tensor
+  std::int32_t experts = 0;  // local ones
+  std::int64_t rows = 0;     // at most, of a part
+  std::int64_t busiest = 0;  // rows that the busiest member of the axis is expected to exchange
+  bool operator==(const Routed&) const = default;
+};
 
 // What a buffer holds. A program's tensors are those of one micro-batch and those of the whole step.
 struct Tensor {
@@ -38,7 +50,12 @@ struct Tensor {
   TensorId view_of = -1;      // a gradient inside its bucket
   std::int64_t offset = 0;    // in elements of view_of
   std::int32_t parameter = -1;  // parameters, their gradients and states: index of the model's parameter (Plan::parameters)
+  Routed routed{};
   double bytes() const { return static_cast<double>(shape.elements()) * bytes_of(dtype); }
+  // Elements that an execution has to make room for.
+  std::int64_t storage() const {
+    return routed.parts == 0 ? shape.elements() : routed.parts * (routed.experts + routed.rows * shape[shape.rank - 1]);
+  }
 };
 
 // A tensor of one micro-batch, or of the whole step (micro_batch -1).
@@ -100,6 +117,7 @@ struct ModelParameter {
   int split = -1;  // the dimension that tensor parallelism divides
   float init_mean = 0, init_std = 0;
   bool decay = false;
+  bool experts = false;  // dimension 0 are experts: expert parallelism divides it
 };
 
 struct Plan {

@@ -120,7 +120,7 @@ std::vector<Message> collectives(const Program& p, Axis axis) {
 
 // Members of a group that run different programs must still agree on the axis' collectives, in order.
 void check_collectives(const Plan& plan, Violations& out) {
-  for (int a = 0; a < axis_count; ++a) {
+  for (int a = 0; a < group_count; ++a) {
     const Axis axis = static_cast<Axis>(a);
     std::vector<std::vector<Message>> lists;
     for (const Program& p : plan.programs) {

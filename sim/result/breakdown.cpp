@@ -9,7 +9,10 @@ namespace trainwire {
 namespace {
 
 // When communications of several axes are under way at once, the innermost one counts: it is the one that blocks most.
-constexpr std::array<Axis, axis_count> priority{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
+constexpr std::array<Axis, group_count> priority{Axis::tensor,          Axis::context,  Axis::expert,  Axis::data,
+                                                 Axis::expert_gradient, Axis::gradient, Axis::pipeline};
+
+bool is_mesh_axis(Axis a) { return static_cast<int>(a) < axis_count; }
 
 // The latest end of a pipeline receive that `op` waited for, directly or through operations that ended after
 // `idle_from`; negative: none.
@@ -54,7 +57,7 @@ Intervals pipeline_waits(const Program& program, const std::vector<Span>& spans,
 Breakdown breakdown_of_rank(const Plan& plan, const RankTimeline& rank, double step_s) {
   const Program& program = plan.program(rank.rank);
   Intervals compute;
-  std::array<Intervals, axis_count> communication;
+  std::array<Intervals, group_count> communication;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     const Interval span{rank.spans[i].start_s, rank.spans[i].end_s};
@@ -67,6 +70,7 @@ Breakdown breakdown_of_rank(const Plan& plan, const RankTimeline& rank, double s
   Intervals idle = complement(compute, step_s);
   for (const Axis axis : priority) {
     if (plan.mesh.degree(axis) == 1) continue;
+    if (!is_mesh_axis(axis) && communication[static_cast<std::size_t>(axis)].empty()) continue;
     const Intervals under_way = merged(std::move(communication[static_cast<std::size_t>(axis)]), step_s);
     result.exposed_s[std::string(to_text(axis))] = length(intersection(idle, under_way));
     idle = intersection(idle, complement(under_way, step_s));

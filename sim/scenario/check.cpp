@@ -19,7 +19,11 @@ struct Divided {
 std::vector<Divided> divided_by_tensor(const Model& m) {
   if (m.family == "transformer") {
     const Transformer& t = m.transformer;
-    return {{"heads", t.heads}, {"kv_heads", t.kv_heads}, {"ffn_hidden", t.ffn_hidden}, {"vocab", t.vocab}};
+    std::vector<Divided> divided{{"heads", t.heads}, {"kv_heads", t.kv_heads}, {"vocab", t.vocab}};
+    if (t.experts.count == 0 || t.experts.dense_layers > 0) divided.push_back({"ffn_hidden", t.ffn_hidden});
+    if (t.experts.count > 0) divided.push_back({"experts.hidden", t.experts.hidden});
+    if (t.experts.shared_hidden > 0) divided.push_back({"experts.shared_hidden", t.experts.shared_hidden});
+    return divided;
   }
   if (m.family == "mlp") return {{"hidden", m.mlp.hidden}, {"classes", m.mlp.classes}};
   return {};
@@ -93,13 +97,14 @@ void check_sequence(Scenario& s, Checks& checks) {
 
 void check_batch(const Scenario& s, Checks& checks) {
   const Training& t = s.training;
-  const std::int64_t unit = t.micro_batch * s.strategy.data.degree;
+  const std::int64_t replicas = std::int64_t{s.strategy.data.degree} * s.strategy.expert.degree;
+  const std::int64_t unit = t.micro_batch * replicas;
   const std::string value = std::to_string(t.global_batch);
   if (t.global_batch % unit != 0) {
     const std::int64_t below = t.global_batch / unit * unit;
     checks.fail("training.global_batch", value,
-                fmt::format("must be a multiple of micro_batch x data = {} x {} = {}", t.micro_batch,
-                            s.strategy.data.degree, unit),
+                fmt::format("must be a multiple of micro_batch x data{} = {} x {} = {}",
+                            s.strategy.expert.degree > 1 ? " x expert" : "", t.micro_batch, replicas, unit),
                 below > 0 ? fmt::format("Try {} or {}", below, below + unit) : fmt::format("Try {}", unit));
   } else if (t.global_batch / unit > max_micro_batches) {
     checks.fail("training.global_batch", value,
@@ -167,10 +172,6 @@ bool check_world(StrategySection& section, const Topology& topology, Checks& che
   if (section.fills) {
     if (whole <= world && world % whole == 0) {
       degree_of(s, *section.fills) = static_cast<int>(world / whole);
-      if ((*section.fills == Axis::context || *section.fills == Axis::expert) && world / whole > 1) {
-        checks.fail(fmt::format("strategy.{}", to_text(*section.fills)), "auto",
-                    fmt::format("{} parallelism is not supported yet", to_text(*section.fills)), "Supported: 1");
-      }
       return true;
     }
     checks.fail(
@@ -190,6 +191,7 @@ void check_model(Scenario& s, bool degrees_known, Checks& checks) {
   check_sequence(s, checks);
   check_tensor(s, checks);
   check_recompute(s, checks);
+  check_shares(s, checks);
   check_pipeline(s, degrees_known, checks);
   if (degrees_known) check_batch(s, checks);
 }

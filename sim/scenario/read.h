@@ -39,6 +39,8 @@ bool check_world(StrategySection&, const Topology&, Checks&);
 // Sequence, batch and split against the model. Sets the defaults that depend on it.
 void check_model(Scenario&, bool degrees_known, Checks&);
 void check_pipeline(const Scenario&, bool degrees_known, Checks&);
+// How sequences, heads and experts are shared out: sequence, context and expert parallelism.
+void check_shares(const Scenario&, Checks&);
 void check_devices(const Scenario&, Checks&);
 
 // "8" or "4 or 8": the divisors of n nearest to `wanted`.

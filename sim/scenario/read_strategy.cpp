@@ -39,10 +39,6 @@ void read_degree(Reader& reader, Axis axis, StrategySection& out) {
   out.sound = out.sound && reader.problems().all().size() == before;
 }
 
-void refuse_above_one(Reader& reader, const std::string& key, std::int64_t value, const std::string& what) {
-  if (value > 1) reader.fail(key, what + " is not supported yet", "Supported: 1");
-}
-
 // One text a stage.
 void read_all_turns(Reader& reader, std::vector<Turns>& out) {
   for (const std::string& text : reader.texts("turns")) {
@@ -67,7 +63,6 @@ void read_axis(Reader& reader, Axis axis, StrategySection& out) {
       break;
     case Axis::tensor:
       s.tensor.sequence_parallel = reader.flag("sequence_parallel", s.tensor.sequence_parallel);
-      if (s.tensor.sequence_parallel) reader.fail("sequence_parallel", "is not supported yet", "Supported: false");
       break;
     case Axis::pipeline:
       s.pipeline.schedule = read_name<PipelineSchedule>(reader, "schedule", schedules, s.pipeline.schedule);
@@ -77,10 +72,13 @@ void read_axis(Reader& reader, Axis axis, StrategySection& out) {
       break;
     case Axis::context:
       s.context.method = read_name<ContextMethod>(reader, "method", methods, s.context.method);
-      refuse_above_one(reader, "degree", s.context.degree, "context parallelism");
       break;
     case Axis::expert:
-      refuse_above_one(reader, "degree", s.expert.degree, "expert parallelism");
+      s.expert.imbalance = reader.number("imbalance", 0.0, 0.0, 1e6);
+      s.expert.seed = reader.integer("seed", 1, 0, INT32_MAX);
+      break;
+    case Axis::gradient:
+    case Axis::expert_gradient:
       break;
   }
   reader.finish();
@@ -125,7 +123,7 @@ int& degree_of(Strategy& s, Axis axis) {
       return s.expert.degree;
     case Axis::data:
       return s.data.degree;
-    case Axis::pipeline:
+    default:
       break;
   }
   return s.pipeline.degree;

@@ -42,7 +42,7 @@ struct Strategy {
            std::vector<std::int64_t> layers;  // blocks of each stage (interleaved: of each chunk, along the model); empty: evenly
            std::vector<Turns> turns; } pipeline;  // as_given: by stage
   struct { int degree = 1; ContextMethod method = ContextMethod::ring; } context;
-  struct { int degree = 1; } expert;
+  struct { int degree = 1; double imbalance = 0; std::int64_t seed = 1; } expert;  // imbalance: busiest over mean; 0: learnt
   std::array<Axis, axis_count> order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 };
 
@@ -58,7 +58,7 @@ struct Scenario {
   std::vector<DeviceId> placement;  // rank -> device
   int world_size() const { return mesh.size(); }
   std::int64_t micro_batches() const {  // a replica runs in a step
-    return training.global_batch / (training.micro_batch * mesh.degree(Axis::data));
+    return training.global_batch / (training.micro_batch * mesh.degree(Axis::data) * mesh.degree(Axis::expert));
   }
   PipelineShape pipeline_shape() const {  // one stage is one chunk
     const int stages = strategy.pipeline.degree;

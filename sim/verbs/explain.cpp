@@ -33,13 +33,13 @@ std::string group_text(const std::vector<Rank>& ranks) {
 }
 
 std::string mesh_text(const Explained& e) {
-  std::string text = fmt::format("\nmesh, innermost axis first\n  {:<10}{:>7}{:>8}  {:<34}{:>12}{:>14}\n", "axis",
+  std::string text = fmt::format("\nmesh, innermost axis first\n  {:<16}{:>7}{:>8}  {:<34}{:>12}{:>14}\n", "axis",
                                  "degree", "groups", "first group", "operations", "bytes a step");
   for (const AxisExplained& axis : e.axes) {
     if (axis.degree == 1) continue;
     const std::string group = fmt::format("{}, {}", group_text(axis.first_group),
                                           axis.nodes == 1 ? "one host" : fmt::format("{} hosts", axis.nodes));
-    text += fmt::format("  {:<10}{:>7}{:>8}  {:<34}{:>12}{:>14}\n", to_text(axis.axis), axis.degree, axis.groups, group,
+    text += fmt::format("  {:<16}{:>7}{:>8}  {:<34}{:>12}{:>14}\n", to_text(axis.axis), axis.degree, axis.groups, group,
                         axis.operations, to_text(Bytes(axis.bytes)));
   }
   return text;

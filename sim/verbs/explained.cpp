@@ -84,6 +84,10 @@ Explained explained(const Scenario& s, const Plan& plan) {
   e.parameters = parameter_count(s.model);
   e.micro_batches = s.micro_batches();
   for (const Axis axis : plan.mesh.order()) e.axes.push_back(explain_axis(s, plan, axis));
+  for (const Axis group : {Axis::expert_gradient, Axis::gradient}) {
+    AxisExplained found = explain_axis(s, plan, group);
+    if (found.operations > 0) e.axes.push_back(std::move(found));
+  }
   for (std::size_t i = 0; i < plan.programs.size(); ++i) {
     ProgramExplained program;
     program.role = plan.programs[i].role;

@@ -21,6 +21,14 @@ class Sheet {
     for (double& v : values(b)) v = normal(random_);
     return b;
   }
+  // Rows that lie in parts, as routing lays them.
+  BufferId routed(const Shape& shape, const Routed& how) {
+    const BufferId b = real(shape);
+    Tensor& tensor = program_.tensors[static_cast<std::size_t>(b)];
+    tensor.routed = how;
+    values(b).assign(static_cast<std::size_t>(tensor.storage()), 0.0);
+    return b;
+  }
   BufferId integers(const Shape& shape, int bound) {
     const BufferId b = add(shape, DType::int32);
     for (std::int32_t& v : integers(b)) v = static_cast<std::int32_t>(random_() % static_cast<unsigned>(bound));

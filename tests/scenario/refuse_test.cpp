@@ -121,12 +121,29 @@ TEST_CASE("what comes later is refused by name") {
       {{"strategy: {data: {sharding: zero1}}",
         {"strategy.data.sharding = zero1: is not supported yet. Supported: none."}},
        {"strategy: {data: {sharding: fsdp}}", {"strategy.data.sharding = fsdp: is not supported yet"}},
-       {"strategy: {tensor: {degree: 2, sequence_parallel: true}}", {"sequence_parallel = true: is not supported yet"}},
-       {"strategy: {context: 2}", {"context parallelism is not supported yet"}},
-       {"strategy: {context: auto}", {"context parallelism is not supported yet"}},
-       {"strategy: {expert: 2}", {"expert parallelism is not supported yet"}},
        {"disturbances: [{slow: gpu3}]", {"x.yaml:5: disturbances = {slow: gpu3}: is not supported yet"}}});
   CHECK_THAT(refusal(toy, {"training.precision=fp8"}), contains("training.precision = fp8: is not supported yet"));
+}
+
+TEST_CASE("sequences, heads and experts that do not divide are refused with both numbers and what would work") {
+  const std::string experts =
+      "model: {family: transformer, layers: 2, hidden: 64, heads: 4, vocab: 512, max_sequence: 128, source: test,\n"
+      "        experts: {count: 6, per_token: 2, hidden: 64}}\n"
+      "topology: dgx-h100\ntraining: {sequence: 128, global_batch: 64}\n";
+  CHECK_THAT(refusal(toy, {"strategy.tensor=2", "strategy.tensor.sequence_parallel=true", "training.sequence=127"}),
+             contains("training.sequence = 127: must be a multiple of tensor = 2") && contains("Try 126 or 128"));
+  CHECK_THAT(refusal(toy, {"strategy.context=4", "training.sequence=100"}),
+             contains("must be a multiple of 8 for context = 4") && contains("Try 96 or 104"));
+  CHECK_THAT(refusal(toy, {"strategy.context=8", "strategy.context.method=ulysses"}),
+             contains("kv_heads = 4 over tensor = 1 leaves 4. Try 4, or method: ring"));
+  CHECK_THAT(refusal(toy, {"strategy.context=2", "training.recompute=selective"}),
+             contains("training.recompute = selective: makes the result of attention again"));
+  CHECK_THAT(refusal("model: resnet-50\ntopology: dgx-h100\n", {"strategy.context=2"}),
+             contains("ring shares out the tokens of sequences, and resnet-50 is a vision model without any"));
+  CHECK_THAT(refusal(toy, {"strategy.expert=2"}), contains("strategy.expert = 2: shares out experts, and model"));
+  CHECK_THAT(refusal(experts, {"strategy.expert=4"}), contains("must divide the 6 experts") && contains("Try 3 or 6"));
+  CHECK_THAT(refusal(experts, {"strategy.expert.imbalance=4"}), contains("at least 1, and at most 3"));
+  CHECK(refusal(experts, {"strategy.expert=2", "strategy.context=2", "strategy.expert.imbalance=1.5"}).empty());
 }
 
 TEST_CASE("a choice that does not exist is refused with those that do") {

@@ -110,12 +110,15 @@ void attention_backward(T* dqkv, const T* d_o, const T* qkv, const T* o, const T
 // Pairs (i, i + d/2) of every q and k head turn by position · theta^(−2i/d): RoFormer's rotation (Su et al. 2021) in
 // the half-split order of Llama's published weights.
 template <class T>
-void rotary(T* y, const T* x, const AttentionShape& s, float theta, bool inverse, Workspace<T>& workspace) {
+void rotary(T* y, const T* x, const AttentionShape& s, float theta, bool inverse, Workspace<T>& workspace,
+            const Index* positions) {
   const Index half = s.head_dim / 2, g = s.group(), width = s.qkv_width();
-  const T* table = workspace.rotary_table(s.S, s.head_dim, theta);
+  const Index rows = positions == nullptr ? s.S : 1 + *std::max_element(positions, positions + s.S);
+  const T* table = workspace.rotary_table(rows, s.head_dim, theta);
   const T sign = inverse ? T(-1) : T(1);
   for (Index row = 0; row < s.B * s.S; ++row) {
-    const ConstArray<T> cosine(table + (row % s.S) * s.head_dim, half), sine(cosine.data() + half, half);
+    const Index position = positions == nullptr ? row % s.S : positions[row % s.S];
+    const ConstArray<T> cosine(table + position * s.head_dim, half), sine(cosine.data() + half, half);
     for (Index part = 0; part < s.kv_heads * (g + 2); ++part) {
       const Index at = row * width + part * s.head_dim;
       if (part % (g + 2) == g + 1) {
@@ -142,7 +145,7 @@ T* Workspace<T>::scratch(std::int64_t elements) {
 
 template <class T>
 const T* Workspace<T>::rotary_table(std::int64_t S, std::int64_t d, float theta) {
-  if (S == rotary_S_ && d == rotary_d_ && theta == rotary_theta_) return rotary_.data();
+  if (S <= rotary_S_ && d == rotary_d_ && theta == rotary_theta_) return rotary_.data();
   rotary_.resize(static_cast<std::size_t>(S * d));
   for (Index s = 0; s < S; ++s) {
     for (Index i = 0; i < d / 2; ++i) {
@@ -161,7 +164,7 @@ const T* Workspace<T>::rotary_table(std::int64_t S, std::int64_t d, float theta)
 #define INSTANTIATE(T)                                                                                                \
   template void attention_forward(T*, T*, const T*, const AttentionShape&, Workspace<T>&);                            \
   template void attention_backward(T*, const T*, const T*, const T*, const T*, const AttentionShape&, Workspace<T>&); \
-  template void rotary(T*, const T*, const AttentionShape&, float, bool, Workspace<T>&);                              \
+  template void rotary(T*, const T*, const AttentionShape&, float, bool, Workspace<T>&, const Index*);                \
   template class Workspace<T>;
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -29,22 +29,28 @@ void embedding_gradient(T* dtable, const T* dy, const std::int32_t* tokens, Inde
 }
 
 template <class T>
-void position_forward(T* y, const T* x, const T* table, Index B, Index S, Index H) {
+void position_forward(T* y, const T* x, const T* table, Index B, Index S, Index H, const Index* positions) {
   for (Index b = 0; b < B; ++b)
-    Array<T>(y + b * S * H, S * H) = ConstArray<T>(x + b * S * H, S * H) + ConstArray<T>(table, S * H);
+    for (Index s = 0; s < S; ++s) {
+      const Index at = (b * S + s) * H, row = positions == nullptr ? s : positions[s];
+      Array<T>(y + at, H) = ConstArray<T>(x + at, H) + ConstArray<T>(table + row * H, H);
+    }
 }
 
 template <class T>
-void position_gradient(T* dtable, const T* dy, Index B, Index S, Index H, Index S_max, bool accumulate) {
+void position_gradient(T* dtable, const T* dy, Index B, Index S, Index H, Index S_max, bool accumulate,
+                       const Index* positions) {
   if (!accumulate) std::fill_n(dtable, S_max * H, T(0));
-  for (Index b = 0; b < B; ++b) Array<T>(dtable, S * H) += ConstArray<T>(dy + b * S * H, S * H);
+  for (Index b = 0; b < B; ++b)
+    for (Index s = 0; s < S; ++s)
+      Array<T>(dtable + (positions == nullptr ? s : positions[s]) * H, H) += ConstArray<T>(dy + (b * S + s) * H, H);
 }
 
 #define INSTANTIATE(T)                                                                                   \
   template void embedding_forward(T*, const std::int32_t*, const T*, Index, Index, Index, Index);        \
   template void embedding_gradient(T*, const T*, const std::int32_t*, Index, Index, Index, Index, bool); \
-  template void position_forward(T*, const T*, const T*, Index, Index, Index);                           \
-  template void position_gradient(T*, const T*, Index, Index, Index, Index, bool);
+  template void position_forward(T*, const T*, const T*, Index, Index, Index, const Index*);             \
+  template void position_gradient(T*, const T*, Index, Index, Index, Index, bool, const Index*);
 INSTANTIATE(float)
 INSTANTIATE(double)
 

@@ -23,6 +23,8 @@ struct TransformerKeys {
 };
 // Reads and checks the sizes; those with a default (kv_heads, head_dim, ffn_hidden) follow from the others.
 void read_transformer_sizes(Reader&, const TransformerKeys&, Transformer&);
+// A token cannot choose more experts than there are; the keys name both numbers.
+void check_experts(Reader&, const Transformer&, const char* per_token, const char* count);
 
 // Keys that every model file may have: family, name, source, parameters {value, source}.
 void read_description(Reader&, Model&);
@@ -34,6 +36,7 @@ std::int64_t size_or(Reader&, const std::string& key, std::int64_t current, std:
 // Sizes may not be larger: far beyond any model, and no product of them overflows.
 constexpr std::int64_t max_layers = 10'000;
 constexpr std::int64_t max_heads = 4'096;         // also channels of a head
+constexpr std::int64_t max_experts = 65'536;
 constexpr std::int64_t max_width = 1 << 22;       // hidden sizes
 constexpr std::int64_t max_rows = 1'000'000'000;  // of a table: vocabulary, positions, classes
 

@@ -34,7 +34,7 @@ class TransformerGraph {
     int x = embed();
     for (int i = 0; i < static_cast<int>(t_.layers); ++i) {
       g_.enter(i + 1);
-      x = block("blocks." + std::to_string(i), x);
+      x = block("blocks." + std::to_string(i), x, i);
     }
     g_.enter(static_cast<int>(t_.layers) + 1);
     head(x);
@@ -71,6 +71,13 @@ class TransformerGraph {
     // Columns by KV head: its g query heads, its key, its value (Megatron-LM's layout), so that ranks get whole groups.
     int qkv = g_.linear(name + ".qkv", x, {t_.hidden, t_.kv_heads, (group + 2) * t_.head_dim}, 1, weight_init(init_std),
                         t_.biases || t_.qkv_bias);
+    if (t_.qk_norm) {
+      const int gain = g_.parameter(name + ".qk_norm.weight", {2, t_.head_dim}, -1, constant_init(1));
+      Attributes attributes = attributes_;
+      attributes.epsilon = t_.epsilon;
+      qkv = g_.op(OpKind::qk_norm, name + ".qk_norm", g_.shape(qkv), {qkv}, {gain}, attributes);
+      g_.also(name + ".qk_norm.statistics", {batch_.size, batch_.sequence, t_.kv_heads * (group + 1)});
+    }
     if (t_.positions == Transformer::Positions::rotary)
       qkv = g_.op(OpKind::rotary, name + ".rotary", g_.shape(qkv), {qkv}, {}, attributes_);
     const std::int64_t width = t_.heads * t_.head_dim;
@@ -79,23 +86,51 @@ class TransformerGraph {
     return g_.linear(name + ".proj", o, {width, t_.hidden}, 0, residual_init(), t_.biases);
   }
 
+  int gated(const std::string& name, int x, std::int64_t hidden) {
+    const int gate_up = g_.linear(name + ".gate_up", x, {t_.hidden, 2, hidden}, 2, weight_init(init_std), t_.biases);
+    const int y = g_.op(OpKind::swiglu, name + ".swiglu", with_last(g_.shape(x), hidden), {gate_up});
+    return g_.linear(name + ".down", y, {hidden, t_.hidden}, 0, residual_init(), t_.biases);
+  }
+
   int mlp(const std::string& name, int x) {
     const Shape wide = with_last(g_.shape(x), t_.ffn_hidden);
-    if (t_.activation == Transformer::Activation::swiglu) {
-      const int gate_up =
-          g_.linear(name + ".gate_up", x, {t_.hidden, 2, t_.ffn_hidden}, 2, weight_init(init_std), t_.biases);
-      const int y = g_.op(OpKind::swiglu, name + ".swiglu", wide, {gate_up});
-      return g_.linear(name + ".down", y, {t_.ffn_hidden, t_.hidden}, 0, residual_init(), t_.biases);
-    }
+    if (t_.activation == Transformer::Activation::swiglu) return gated(name, x, t_.ffn_hidden);
     const int up = g_.linear(name + ".fc1", x, {t_.hidden, t_.ffn_hidden}, 1, weight_init(init_std), t_.biases);
     const bool gelu = t_.activation == Transformer::Activation::gelu;
     const int y = g_.op(gelu ? OpKind::gelu : OpKind::relu, name + (gelu ? ".gelu" : ".relu"), wide, {up});
     return g_.linear(name + ".fc2", y, {t_.ffn_hidden, t_.hidden}, 0, residual_init(), t_.biases);
   }
 
-  int block(const std::string& name, int x) {
+  // A router sends a copy of each token to `per_token` of the experts, whose results are added with its weights; a
+  // shared expert sees every token.
+  int experts(const std::string& name, int x) {
+    const auto& e = t_.experts;
+    const int count = static_cast<int>(e.count);
+    const std::int64_t tokens = batch_.size * batch_.sequence;
+    const int logits = g_.linear(name + ".router", x, {t_.hidden, e.count}, -1, weight_init(init_std), false);
+    Attributes attributes;
+    attributes.top_k = static_cast<std::int32_t>(e.per_token);
+    const Shape choices{tokens, e.per_token};
+    const int weights = g_.op(OpKind::router, name + ".weights", choices, {logits}, {}, attributes);
+    const int chosen = g_.also(name + ".experts", choices, DType::int32);
+    const int rows =
+        g_.op(OpKind::dispatch, name + ".rows", {tokens * e.per_token, t_.hidden}, {x, chosen}, {}, attributes);
+    g_.routed(count);
+    const int wide =
+        g_.expert_linear(name + ".gate_up", rows, {e.count, t_.hidden, 2, e.hidden}, 3, weight_init(init_std));
+    const int active = g_.op(OpKind::swiglu, name + ".swiglu", with_last(g_.shape(wide), e.hidden), {wide});
+    g_.routed(count);
+    const int narrow = g_.expert_linear(name + ".down", active, {e.count, e.hidden, t_.hidden}, 1, residual_init());
+    const int y = g_.op(OpKind::combine, name, g_.shape(x), {narrow, weights, chosen}, {}, attributes);
+    if (e.shared_hidden == 0) return y;
+    return g_.add(name + ".with_shared", y, gated(name + ".shared", x, e.shared_hidden));
+  }
+
+  int block(const std::string& name, int x, std::int64_t index) {
     x = g_.add(name + ".add1", x, attention(name + ".attention", norm(name + ".norm1", x)));
-    return g_.add(name + ".add2", x, mlp(name + ".mlp", norm(name + ".norm2", x)));
+    const int y = norm(name + ".norm2", x);
+    const bool sparse = t_.experts.count > 0 && index >= t_.experts.dense_layers;
+    return g_.add(name + ".add2", x, sparse ? experts(name + ".moe", y) : mlp(name + ".mlp", y));
   }
 
   void head(int x) {

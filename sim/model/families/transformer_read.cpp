@@ -41,6 +41,14 @@ void check(Reader& reader, const TransformerKeys& keys, const Transformer& t, bo
 
 }  // namespace
 
+void check_experts(Reader& reader, const Transformer& t, const char* per_token, const char* count) {
+  const auto& e = t.experts;
+  if (e.per_token > e.count && e.count > 0)
+    reader.fail(per_token, fmt::format("is more than there are experts ({} = {})", count, e.count));
+  if (t.activation != Transformer::Activation::swiglu)
+    reader.fail("", "experts are gated by SiLU (swiglu), and this model is not", "Set activation: swiglu.");
+}
+
 void read_transformer_sizes(Reader& reader, const TransformerKeys& keys, Transformer& t) {
   const std::size_t before = reader.problems().all().size();
   forget_derived(t);
@@ -57,6 +65,21 @@ void read_transformer_sizes(Reader& reader, const TransformerKeys& keys, Transfo
                        : reader.integer(keys.max_sequence, t.max_sequence, 1, max_rows);
   derive(t);
   if (reader.problems().all().size() == before) check(reader, keys, t, free_head_dim);
+}
+
+// `experts: {count, per_token, hidden, shared_hidden, dense_layers}`
+void read_experts(Reader& reader, Transformer& t) {
+  const Value* value = reader.raw("experts");
+  if (value == nullptr || value->kind == Value::Kind::null) return;
+  Reader inner(*value, reader.path("experts"), reader.problems());
+  auto& e = t.experts;
+  e.count = size_or(inner, "count", e.count, max_experts);
+  e.per_token = size_or(inner, "per_token", e.per_token, max_experts);
+  e.hidden = size_or(inner, "hidden", e.hidden, max_width);
+  e.shared_hidden = inner.integer("shared_hidden", e.shared_hidden, 0, max_width);
+  e.dense_layers = inner.integer("dense_layers", e.dense_layers, 0, max_layers);
+  check_experts(inner, t, "per_token", "count");
+  inner.finish();
 }
 
 void read_transformer_fields(Reader& reader, Model& model) {
@@ -76,9 +99,11 @@ void read_transformer_fields(Reader& reader, Model& model) {
   t.biases = reader.flag("biases", t.biases);
   t.qkv_bias = reader.flag("qkv_bias", t.qkv_bias);
   t.tied = reader.flag("tied", t.tied);
+  t.qk_norm = reader.flag("qk_norm", t.qk_norm);
   t.epsilon = static_cast<float>(reader.number("epsilon", static_cast<double>(t.epsilon), 0.0, 1.0));
   t.rotary_theta = static_cast<float>(reader.number("rotary_theta", static_cast<double>(t.rotary_theta), 1.0, 1e12));
   read_transformer_sizes(reader, our_keys, t);
+  read_experts(reader, t);
   model.layers = layer_list("embedding", t.layers, "head");
 }
 

@@ -68,13 +68,13 @@ void check_equal(const std::string& model, const std::vector<Degrees>& combinati
     CHECK(alone.timeline.loss.size() == steps);
   }
   for (const Degrees d : combinations) {
-    const int n = d.data * d.tensor * d.pipeline;
+    const int n = make(d).world_size();
     if (n > world_size()) continue;
     const FirstRanks ranks(n);
     if (!ranks.member()) continue;
     const cpu::Result shared = train(ranks.comm(), make(d));
     if (world_rank() != 0) continue;
-    CAPTURE(model, variant.name, d.data, d.tensor, d.pipeline);
+    CAPTURE(model, variant.name, d.data, d.tensor, d.pipeline, d.context, d.expert);
     check_same(shared, alone);
   }
   MPI_Barrier(MPI_COMM_WORLD);
