@@ -71,7 +71,8 @@ void fill_samples(const Source& source, float* out, const Shape& shape, std::int
 
 }  // namespace
 
-void initial_parameter(const Plan& plan, const Tensor& tensor, const Coordinates& at, std::int64_t seed, float* values) {
+void initial_parameter(const Plan& plan, const Tensor& tensor, const Coordinates& at, std::int64_t seed,
+                       float* values) {
   const ModelParameter& model = plan.parameters[static_cast<std::size_t>(tensor.parameter)];
   for_each_run(tensor, at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {

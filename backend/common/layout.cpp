@@ -143,7 +143,8 @@ Layout lay_out(const Program& program, std::size_t alignment, const ElementBytes
     }
     const auto [place, fresh] = roots.try_emplace({root, buffer.micro_batch}, 0);
     if (fresh) place->second = heap.take(size_of(program.tensors[static_cast<std::size_t>(root)]));
-    layout.offset[b] = place->second + static_cast<std::size_t>(offset) * element_bytes(program.tensors[static_cast<std::size_t>(root)].dtype);
+    layout.offset[b] = place->second + static_cast<std::size_t>(offset) *
+                                           element_bytes(program.tensors[static_cast<std::size_t>(root)].dtype);
   }
   // In order of first use; what has ended before gives its place back.
   std::stable_sort(passing.begin(), passing.end(), [&](BufferId x, BufferId y) {

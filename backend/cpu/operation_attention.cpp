@@ -1,6 +1,6 @@
 // Attention and what goes with it: which tokens a rank's queries and keys are follows from placements.
-#include "backend/cpu/call.h"
 #include "backend/common/shard.h"
+#include "backend/cpu/call.h"
 
 namespace trainwire::cpu {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/cpu/call.h"
-#include "backend/cpu/kernels/experts.h"
 #include "backend/common/random.h"
 #include "backend/common/shard.h"
+#include "backend/cpu/call.h"
+#include "backend/cpu/kernels/experts.h"
 #include "sim/model/model.h"
 
 namespace trainwire::cpu {

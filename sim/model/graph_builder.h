@@ -34,7 +34,9 @@ class GraphBuilder {
   // rows (R,K) routed to `experts`, each with a weight (experts,K,N…) of its own.
   int expert_linear(const std::string& name, int rows, const Shape& weight, int split, Init init);
   // Marks the last result as rows routed to so many experts.
-  void routed(int experts) { graph_.tensors[static_cast<std::size_t>(graph_.nodes.back().outputs[0])].experts = experts; }
+  void routed(int experts) {
+    graph_.tensors[static_cast<std::size_t>(graph_.nodes.back().outputs[0])].experts = experts;
+  }
   int add(const std::string& name, int x, int y) { return op(OpKind::add, name, shape(x), {x, y}); }
   int relu(const std::string& name, int x) { return op(OpKind::relu, name, shape(x), {x}); }
   // logits (…,V) -> loss (1): maximum, sum of exponentials, cross entropy, as tensor parallelism divides them.

@@ -9,8 +9,8 @@ using namespace trainwire;
 namespace {
 
 constexpr cpu::AttentionShape whole{2, 8, 4, 2, 3, true};  // B, S, heads, KV heads, d, causal
-constexpr std::int64_t d = whole.head_dim, qkv_width = whole.qkv_width(), o_width = whole.heads * d;
-constexpr std::int64_t kv_width = 2 * whole.kv_heads * d;
+const std::int64_t d = whole.head_dim, qkv_width = whole.qkv_width(), o_width = whole.heads * d;
+const std::int64_t kv_width = 2 * whole.kv_heads * d;
 using Values = std::vector<double>;
 using Rows = std::vector<std::int64_t>;
 

@@ -35,7 +35,7 @@ std::int64_t size_or(Reader&, const std::string& key, std::int64_t current, std:
 
 // Sizes may not be larger: far beyond any model, and no product of them overflows.
 constexpr std::int64_t max_layers = 10'000;
-constexpr std::int64_t max_heads = 4'096;         // also channels of a head
+constexpr std::int64_t max_heads = 4'096;  // also channels of a head
 constexpr std::int64_t max_experts = 65'536;
 constexpr std::int64_t max_width = 1 << 22;       // hidden sizes
 constexpr std::int64_t max_rows = 1'000'000'000;  // of a table: vocabulary, positions, classes
