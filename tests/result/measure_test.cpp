@@ -29,8 +29,14 @@ Run tensor_parallel_run() {
   run.scenario.topology = topology_of("{use: dgx-h100, nodes: 1}");
   run.scenario.placement = {0, 1};
   run.scenario.model.family = "transformer";
-  run.scenario.model.transformer = {
-      .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 4, .head_dim = 16, .ffn_hidden = 256, .vocab = 1000};
+  run.scenario.model.transformer = {.layers = 2,
+                                    .hidden = 64,
+                                    .heads = 4,
+                                    .kv_heads = 4,
+                                    .head_dim = 16,
+                                    .ffn_hidden = 256,
+                                    .vocab = 1000,
+                                    .experts = {}};
   run.scenario.training.sequence = 128;
   run.scenario.training.global_batch = 8;
   run.scenario.training.precision = Precision::bf16;
