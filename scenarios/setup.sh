@@ -18,6 +18,7 @@ libboost-program-options-dev:/usr/include/boost/program_options.hpp:the command 
 libyaml-cpp-dev:/usr/include/yaml-cpp/yaml.h:scenario files
 nlohmann-json3-dev:/usr/include/nlohmann/json.hpp:config.json files and reports
 libexpat1-dev:/usr/include/expat.h:NCCL topology files
+zlib1g-dev:/usr/include/zlib.h:gzipped tables of measurements
 libfmt-dev:/usr/include/fmt/format.h:text
 catch2:/usr/include/catch2:the tests
 python3:/usr/bin/python3:pictures

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/ops/framework.h"
 #include "sim/plan/plan.h"
 #include "sim/topology/topology.h"
 #include "sim/units/units.h"
@@ -20,8 +21,17 @@ struct Work {
 };
 Work work_of(const Program&, const Op&);
 
-// Seconds of a computing operation on a device that does nothing else. Communication is priced by sim/collective.
-Seconds duration(const Program&, const Op&, const DeviceSpec&);
+// Seconds of a computing operation on a device that does nothing else, with the framework's kernels (GPUs).
+// Communication is priced by sim/collective.
+Seconds duration(const Program&, const Op&, const DeviceSpec&, Framework = Framework::none);
+
+// What the host of a rank does for an operation in this framework: the time until its kernels are launched, and whether
+// it then waits for the device.
+struct HostCost {
+  Seconds launch;
+  bool waits = false;
+};
+HostCost host_cost(const Program&, const Op&, Framework);
 
 // The numbers a prediction rests on, for Report::provenance.
 struct Provenance {

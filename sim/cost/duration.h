@@ -4,7 +4,7 @@
 
 namespace trainwire {
 
-Seconds gpu_duration(const Program&, const Op&, const DeviceSpec&);  // gpu.cpp: roofline, tiles and waves
+Seconds gpu_duration(const Program&, const Op&, const DeviceSpec&, Framework);  // gpu.cpp: roofline, tiles and waves
 Seconds cpu_duration(const Program&, const Op&, const DeviceSpec&);  // cpu.cpp: what calibrate measured
 
 }  // namespace trainwire

@@ -55,6 +55,19 @@ std::vector<double> price(const Pricing& pricing, const Program& program, const 
   return seconds;
 }
 
+SimHost host_of(const Pricing& pricing, const Program& program) {
+  SimHost host;
+  if (!pricing.issue) return host;
+  double now = 0;
+  for (const Op& op : program.ops) {
+    const Issue issue = pricing.issue(program, op);
+    now += issue.seconds;
+    host.launched_s.push_back(now);
+    host.waits.push_back(issue.waits);
+  }
+  return host;
+}
+
 void add_ranks(const World& world, const Fold& fold, const Groups& groups, const Domains& domains, Network& network) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> rows;  // (program, spec)
   std::vector<std::size_t> row_of;
@@ -177,6 +190,7 @@ Network compile(const World& world, bool fold_alike) {
   check(world);
   Network network;
   for (const Program& program : world.plan.programs) network.programs.push_back(compile(program, world.plan.mesh));
+  for (const Program& program : world.plan.programs) network.hosts.push_back(host_of(world.pricing, program));
   const Groups groups = find_groups(world, network.programs);
   const Domains domains = find_domains(world);
   const Fold fold = find_classes(world, network.programs, groups, domains, fold_alike);

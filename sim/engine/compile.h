@@ -21,6 +21,12 @@ struct SimRank {
   std::vector<std::int32_t> transfers;  // by communication of the program: into SimGroup::transfers
 };
 
+// When the host of a rank has launched each operation of a program, if it never waits; and after which it waits.
+struct SimHost {
+  std::vector<double> launched_s;  // by operation; empty: hosts take no time
+  std::vector<bool> waits;
+};
+
 struct SimRoute {
   Route all;      // every link of the topology that is loaded, for the account
   Route binding;  // those that can hold it up, for the solver
@@ -55,6 +61,7 @@ struct SimLink {
 
 struct Network {
   std::vector<CompiledProgram> programs;
+  std::vector<SimHost> hosts;               // by program
   std::vector<std::vector<double>> prices;  // rows of SimRank::seconds
   std::vector<SimRank> ranks;
   std::vector<SimGroup> groups;

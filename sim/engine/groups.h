@@ -9,10 +9,17 @@
 
 namespace trainwire {
 
+// What the host of a rank does for an operation: the time to launch its kernels, and whether it waits for the end.
+struct Issue {
+  double seconds = 0;
+  bool waits = false;
+};
+
 // What the engine asks of other folders; tests put their own in.
 struct Pricing {
   std::function<Seconds(const Program&, const Op&, const DeviceSpec&)> duration;
   std::function<const CollectiveAlgorithm&(OpKind, std::span<const DeviceId>, double bytes, const Topology&)> algorithm;
+  std::function<Issue(const Program&, const Op&)> issue = {};  // empty: hosts are never what is waited for
 };
 
 // What is to be simulated.

@@ -108,6 +108,11 @@ void Run::end_meeting(std::size_t m) {
   for (const Instance i : meeting.present) {
     span_of(i).end_s = now;
     --left_;
+    const SimHost& host = network_.hosts[at(rank_of(i).program)];
+    if (!host.waits.empty() && host.waits[at(i.op)]) {
+      double& late = ranks_[at(i.rank)].host_late_s;
+      late = std::max(late, now - host.launched_s[at(i.op)]);
+    }
     end(i);
   }
   meeting.present.clear();

@@ -75,7 +75,21 @@ void Run::settle() {
   changed_domains_.clear();
 }
 
+double Run::launched(Instance i) const {
+  const SimHost& host = network_.hosts[at(rank_of(i).program)];
+  return host.launched_s.empty() ? 0 : host.launched_s[at(i.op)] + ranks_[at(i.rank)].host_late_s;
+}
+
 void Run::begin(Instance piece) {
+  const double ahead = launched(piece) - fluid_.now();
+  if (ahead <= 0) return launch(piece);
+  fluid_.after(ahead, [this, piece] {
+    launch(piece);
+    settle();
+  });
+}
+
+void Run::launch(Instance piece) {
   if (program_of(piece).communication[at(piece.op)] >= 0) {
     arrive(piece);
   } else {
@@ -97,21 +111,25 @@ void Run::end(Instance last) {
 void Run::compute(Instance piece) {
   const SimRank& rank = rank_of(piece);
   const CompiledProgram& program = program_of(piece);
-  double seconds = 0;
-  for (OpId op = piece.op; op <= program.last[at(piece.op)]; ++op)
-    seconds += (*rank.seconds)[program.source->ops[at(op)].prototype];
   const double now = fluid_.now();
-  const auto ended = [this, piece, now] {
-    end_compute(piece, now);
-    settle();
-  };
+  double seconds = 0;
+  std::vector<double> each;  // an operation that is not launched yet when its turn comes starts late
+  for (OpId op = piece.op; op <= program.last[at(piece.op)]; ++op) {
+    const double late = std::max(0.0, launched({piece.rank, op}) - (now + seconds));
+    each.push_back(late + (*rank.seconds)[program.source->ops[at(op)].prototype]);
+    seconds += each.back();
+  }
   const std::int32_t d = domain_index_[at(rank.domain)];
   if (d >= 0) {
     domains_[at(d)].add_computing(rank.in_domain);
     changed_domains_.push_back(d);
   }
-  if (seconds <= 0) return end_compute(piece, now);
+  if (seconds <= 0) return end_compute(piece, now, each);
   ++activities_;
+  const auto ended = [this, piece, now, each = std::move(each)] {
+    end_compute(piece, now, each);
+    settle();
+  };
   if (d < 0) {
     fluid_.after(seconds, ended);
   } else {
@@ -119,22 +137,20 @@ void Run::compute(Instance piece) {
   }
 }
 
-void Run::end_compute(Instance piece, double start) {
+void Run::end_compute(Instance piece, double start, const std::vector<double>& seconds) {
   const SimRank& rank = rank_of(piece);
   const CompiledProgram& program = program_of(piece);
   const OpId last = program.last[at(piece.op)];
-  seconds_.clear();
-  for (OpId op = piece.op; op <= last; ++op) seconds_.push_back((*rank.seconds)[program.source->ops[at(op)].prototype]);
-  const std::span<Span> spans{&span_of(piece), seconds_.size()};
+  const std::span<Span> spans{&span_of(piece), seconds.size()};
   const std::int32_t d = domain_index_[at(rank.domain)];
   if (d >= 0) {
-    domains_[at(d)].fill(start, seconds_, spans);
+    domains_[at(d)].fill(start, seconds, spans);
     domains_[at(d)].add_computing(-rank.in_domain);
     changed_domains_.push_back(d);
   } else {
     double time = start;
     for (std::size_t i = 0; i < spans.size(); ++i) {
-      spans[i] = {time, time + seconds_[i]};
+      spans[i] = {time, time + seconds[i]};
       time = spans[i].end_s;
     }
     spans.back().end_s = fluid_.now();

@@ -38,6 +38,7 @@ class Run {
   struct RankState {
     std::vector<std::uint32_t> waits;  // as CompiledProgram::waits, counted down
     std::vector<Span> spans;           // end < 0: has not ended
+    double host_late_s = 0;            // how much later than SimHost::launched_s the host is
   };
   struct LinkState {
     int transfers = 0;  // under way
@@ -50,12 +51,14 @@ class Run {
   }
   Span& span_of(Instance i);
 
+  double launched(Instance operation) const;  // when its host has launched it; 0: hosts take no time
   void settle();  // starts what is ready, and what that makes ready, at this instant
   void begin(Instance piece);
   void end(Instance last);
 
+  void launch(Instance piece);  // its host has launched it
   void compute(Instance piece);
-  void end_compute(Instance piece, double start);
+  void end_compute(Instance piece, double start, const std::vector<double>& seconds);
 
   void arrive(Instance communication);
   bool agrees(const Meeting& meeting, Instance communication);
@@ -81,7 +84,6 @@ class Run {
   std::deque<Meeting> meetings_;
   std::vector<std::size_t> free_meetings_;
   std::vector<std::vector<std::size_t>> open_;  // by group: meetings that wait for somebody
-  std::vector<double> seconds_;                 // of one piece's operations
   std::int64_t activities_ = 0;
   std::size_t left_ = 0;  // operations that have not ended
   std::string disagreement_;

@@ -6,7 +6,16 @@
 namespace trainwire {
 
 Timeline simulate(const Scenario& scenario, const Plan& plan, const SimulateOptions& options) {
-  const Pricing pricing{duration, choose_algorithm};
+  const Framework framework = scenario.training.framework;
+  Pricing pricing{[framework](const Program& program, const Op& op, const DeviceSpec& device) {
+                    return duration(program, op, device, framework);
+                  },
+                  choose_algorithm};
+  if (framework != Framework::none)
+    pricing.issue = [framework](const Program& program, const Op& op) {
+      const HostCost cost = host_cost(program, op, framework);
+      return Issue{cost.launch.value, cost.waits};
+    };
   return simulate(World{plan, scenario.topology, scenario.placement, pricing}, options);
 }
 

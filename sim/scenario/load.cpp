@@ -162,6 +162,11 @@ Scenario load_scenario(const fs::path& file, const std::vector<std::string>& ove
   problems.throw_if_any();
   Value root = read_file(found, problems);
   problems.throw_if_any();
+  return load_scenario(std::move(root), found, overrides);
+}
+
+Scenario load_scenario(Value root, const fs::path& found, const std::vector<std::string>& overrides) {
+  Problems problems;
   if (root.kind == Value::Kind::null) {
     problems.add({{found.string(), 1}, "", "", "is empty", "A scenario names at least a model and a topology"});
     problems.throw_if_any();

@@ -16,6 +16,11 @@ constexpr Named<OptimizerKind> optimizers[] = {{"sgd", OptimizerKind::sgd},
                                                {"adamw", OptimizerKind::adamw}};
 constexpr Named<Recompute> recomputes[] = {
     {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+constexpr Named<Framework> frameworks[] = {{"none", Framework::none},
+                                           {"megatron-2021", Framework::megatron_2021},
+                                           {"megatron-core", Framework::megatron_core},
+                                           {"pytorch", Framework::pytorch},
+                                           {"deepspeed", Framework::deepspeed}};
 constexpr Named<DType> grad_dtypes[] = {{"fp32", DType::fp32}, {"bf16", DType::bf16}, {"fp16", DType::fp16}};
 
 // A name, or {method: full, every: 2} or {method: full, layers: 4}: of the blocks of each stage (interleaved: chunk)
@@ -44,6 +49,7 @@ Training read_training(const Value& section, Problems& problems) {
   t.optimizer = read_name<OptimizerKind>(reader, "optimizer", optimizers, t.optimizer);
   read_recompute(reader, t);
   t.grad_dtype = read_name<DType>(reader, "grad_dtype", grad_dtypes, t.grad_dtype);
+  t.framework = read_name<Framework>(reader, "framework", frameworks, t.framework);
   t.learning_rate = reader.number("learning_rate", t.learning_rate, 0, 1e6);
   t.steps = static_cast<int>(reader.integer("steps", t.steps, 1, 1'000'000));
   t.seed = reader.integer("seed", t.seed, 0);

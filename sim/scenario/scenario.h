@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/model/model.h"
+#include "sim/ops/framework.h"
 #include "sim/plan/mesh.h"
 #include "sim/scenario/turns.h"
 #include "sim/topology/topology.h"
@@ -30,6 +31,7 @@ struct Training {
   int recompute_every = 1;       // of the blocks of a stage, the first of every so many
   std::int64_t recompute_blocks = 0;  // only so many blocks at the start of each stage; 0: all
   DType grad_dtype = DType::fp32;
+  Framework framework = Framework::none;  // whose kernels and host run the plan, for predictions
   double learning_rate = 1e-3;   // executed runs
   int steps = 5;                 // executed runs: measured steps after one warm-up
   std::int64_t seed = 1;         // parameters and data
@@ -68,5 +70,7 @@ struct Scenario {
 
 // Throws ConfigError with every problem found. `overrides` as in --set key=value.
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+// The same of a scenario that was read already; its relative paths start from where `file` would stand.
+Scenario load_scenario(Value root, const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
 
 }  // namespace trainwire

@@ -53,6 +53,26 @@ void read_peak(Reader& device, DeviceSpec& spec) {
   peak.finish();
 }
 
+// `product` and `attention`: what is not given keeps its default.
+void read_kernels(Reader& device, KernelNumbers& k, Problems& problems) {
+  const Value nothing;
+  const Value *product = device.raw("product"), *attention = device.raw("attention");
+  Reader p(product == nullptr ? nothing : *product, device.path("product"), problems);
+  k.fill = optional_number(p, "fill", k.fill, 0, 2000);
+  k.tile = optional_number(p, "tile", k.tile, 0, 16384);
+  k.wave_loss = optional_number(p, "wave_loss", k.wave_loss, 0, 1);
+  k.sustained_loss = optional_number(p, "sustained_loss", k.sustained_loss, 0, 0.5);
+  k.fp8_efficiency = optional_number(p, "fp8_efficiency", k.fp8_efficiency, 0.01, 1);
+  p.finish();
+  Reader a(attention == nullptr ? nothing : *attention, device.path("attention"), problems);
+  k.attention_efficiency = optional_number(a, "efficiency", k.attention_efficiency, 0.01, 1);
+  k.attention_channels = optional_number(a, "channels", k.attention_channels, 0, 512);
+  k.attention_fill = optional_number(a, "fill", k.attention_fill, 0, 2000);
+  k.attention_memory = optional_number(a, "memory", k.attention_memory, 0.01, 1);
+  k.attention_launch = optional_quantity<Seconds>(a, "launch");
+  a.finish();
+}
+
 DeviceSpec read_device(const Value& value, const std::string& path, Problems& problems) {
   DeviceSpec spec;
   Reader device(value, path, problems);
@@ -70,6 +90,7 @@ DeviceSpec read_device(const Value& value, const std::string& path, Problems& pr
   spec.launch = require_quantity<Seconds>(device, "launch");
   spec.communication_slowdown =
       optional_number(device, "communication_slowdown", {0.0, Origin::assumed, "not given: none"}, 0.0, 0.99);
+  read_kernels(device, spec.kernels, problems);
   if (const Value* cpu = device.raw("cpu")) spec.cpu = read_cpu_measurements(*cpu, problems);
   device.finish();
   return spec;

@@ -67,6 +67,20 @@ struct CpuMeasurements {
   bool empty() const { return products.empty(); }
 };
 
+// What the time of a matrix product or of attention on a GPU follows besides rates: sim/cost/README.md has the formulas.
+struct KernelNumbers {
+  Sourced<double> fill{150, Origin::assumed, "as on A100 and H100"};       // columns of k a tile loses at its ends
+  Sourced<double> tile{2500, Origin::assumed, "as on A100 and H100"};      // multiply-adds a tile loses a column of k
+  Sourced<double> wave_loss{0.5, Origin::assumed, "as on A100 and H100"};  // of a partly filled wave, in [0,1]
+  Sourced<double> sustained_loss{0, Origin::assumed, "not given: none"};   // of the rate, in products of milliseconds
+  Sourced<double> fp8_efficiency{0, Origin::assumed, "not given: product_efficiency"};  // of peak fp8
+  Sourced<double> attention_efficiency{0.75, Origin::assumed, "as on A100 and H100"};   // of peak
+  Sourced<double> attention_channels{30, Origin::assumed, "as on A100 and H100"};  // softmax, as channels of a head
+  Sourced<double> attention_fill{40, Origin::assumed, "as on A100 and H100"};      // columns a block of rows loses
+  Sourced<double> attention_memory{0.5, Origin::assumed, "as on A100 and H100"};   // of memory_bandwidth
+  Sourced<Seconds> attention_launch;  // of one call; 0: launch
+};
+
 struct DeviceSpec {
   std::string name;  // "h100-sxm"
   enum class Kind { gpu, cpu } kind = Kind::gpu;
@@ -79,6 +93,7 @@ struct DeviceSpec {
   Sourced<double> memory_efficiency;                // of memory_bandwidth, large streams, in (0,1]
   Sourced<Seconds> launch;                          // one kernel
   Sourced<double> communication_slowdown;           // share of the device that running communication takes, [0,1)
+  KernelNumbers kernels;                            // GPUs
   CpuMeasurements cpu;
 };
 

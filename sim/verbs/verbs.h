@@ -43,6 +43,7 @@ void simulate_options(options::options_description&);
 void execute_options(options::options_description&);
 void calibrate_options(options::options_description&);
 void import_options(options::options_description&);
+void score_options(options::options_description&);
 
 int explain(const Call&);
 int simulate_verb(const Call&);
@@ -51,5 +52,6 @@ int compare_verb(const Call&);
 int calibrate_verb(const Call&);
 int plot(const Call&);
 int import_verb(const Call&);
+int score_verb(const Call&);
 
 }  // namespace trainwire
