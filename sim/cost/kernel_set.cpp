@@ -11,7 +11,7 @@ constexpr KernelRow megatron_2021_rows[] = {
     {OpKind::embedding, 4, 2, 5, 5},      {OpKind::position, 1, 2, 0, 0}, {OpKind::layer_norm, 1, 2, 0, 2},
     {OpKind::linear, 1, 1, 0, 0},         {OpKind::bias, 0, 1, 0, 0},     {OpKind::attention, 8, 12, 0, 0},
     {OpKind::gelu, 1, 2, 0, 2},           {OpKind::add, 1, 3, 1, 7},      {OpKind::logits_max, 3, 0, 6, 0},
-    {OpKind::logits_sum, 4, 0, 20, 0},    {OpKind::cross_entropy, 6, 4, 0, 12},
+    {OpKind::logits_sum, 4, 0, 40, 0},    {OpKind::cross_entropy, 6, 4, 0, 35},
     {OpKind::optimizer, 8, 0, 0, 0},
 };
 
@@ -34,17 +34,17 @@ constexpr KernelRow pytorch_rows[] = {
 
 template <std::size_t n>
 constexpr KernelSet set(Framework framework, const KernelRow (&rows)[n], bool scores_in_memory, double host_s,
-                        bool transfers_wait, double parameter_bytes, double gradient_bytes) {
-  return {framework, rows, static_cast<int>(n), scores_in_memory, host_s, transfers_wait, parameter_bytes,
-          gradient_bytes};
+                        double collective_s, bool transfers_wait, double parameter_bytes, double gradient_bytes) {
+  return {framework, rows, static_cast<int>(n), scores_in_memory, host_s, collective_s, transfers_wait,
+          parameter_bytes, gradient_bytes};
 }
 
 constexpr KernelSet sets[] = {
-    {Framework::none, nullptr, 0, false, 0, false, 0, 0},
-    set(Framework::megatron_2021, megatron_2021_rows, true, 9e-6, true, 16, 4),
-    set(Framework::megatron_core, megatron_core_rows, false, 6e-6, false, 4, 0),
-    set(Framework::pytorch, pytorch_rows, false, 8e-6, false, 8, 0),
-    set(Framework::deepspeed, megatron_2021_rows, true, 9e-6, true, 16, 4),
+    {Framework::none, nullptr, 0, false, 0, 0, false, 0, 0},
+    set(Framework::megatron_2021, megatron_2021_rows, true, 44e-6, 40e-6, true, 4, 4),
+    set(Framework::megatron_core, megatron_core_rows, false, 8e-6, 20e-6, false, 4, 0),
+    set(Framework::pytorch, pytorch_rows, false, 10e-6, 30e-6, false, 8, 0),
+    set(Framework::deepspeed, megatron_2021_rows, true, 44e-6, 40e-6, true, 4, 4),
 };
 
 constexpr KernelRow one_kernel{OpKind::add, 1, 1, 0, 0};
@@ -87,7 +87,7 @@ KernelCost kernel_cost(const KernelSet& set, const Program& program, const Op& o
 HostCost host_cost(const Program& program, const Op& op, Framework framework) {
   const KernelSet& set = kernel_set(framework);
   HostCost cost;
-  cost.launch = Seconds(set.host_s * kernel_cost(set, program, op).kernels);
+  cost.launch = Seconds(is_communication(op.kind) ? set.collective_s : set.host_s * kernel_cost(set, program, op).kernels);
   cost.waits = set.transfers_wait && is_point_to_point(op.kind);
   return cost;
 }

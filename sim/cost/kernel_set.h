@@ -19,6 +19,7 @@ struct KernelSet {
   int row_count;
   bool scores_in_memory;   // attention writes its scores: products, softmax and dropout one after the other
   double host_s;           // the host's time to launch one kernel
+  double collective_s;     // and to launch a collective or a transfer
   bool transfers_wait;     // the host waits for the device at every send and receive of the pipeline
   double parameter_bytes;  // moved a parameter and step besides the update's operands: unscaling, norm, clipping, casts
   double gradient_bytes;   // moved a parameter and micro-batch: a gradient that is not added to in the product itself
