@@ -125,7 +125,7 @@ Csv read_csv(const std::filesystem::path& file) {
     const int start = line;
     std::vector<std::string> fields = record(text, at, line);
     if (fields.size() == 1 && fields[0].empty()) continue;
-    if (fields[0].starts_with('#')) continue;
+    if (fields[0].starts_with("##")) continue;  // a comment; vTrain's header starts with "# GPUs"
     if (csv.header.empty()) {
       csv.header = std::move(fields);
       continue;
