@@ -32,8 +32,8 @@ double unfused_attention_seconds(const Program& program, const Op& op, const Wor
   const double heads = static_cast<double>(w.count) / (forward ? 2 : 5);  // of all sequences
   const double scores = heads * sequence * sequence, side = heads * sequence * channels;
   const double bytes = element * (scores + 2 * side);
-  const double deep = product_seconds({sequence, sequence, channels, heads, bytes, w.dtype}, device);
-  const double wide = product_seconds({sequence, channels, sequence, heads, bytes, w.dtype}, device);
+  const double deep = product_seconds({sequence, sequence, channels, heads, bytes, w.dtype, true}, device);
+  const double wide = product_seconds({sequence, channels, sequence, heads, bytes, w.dtype, true}, device);
   // softmax reads and writes (backward: reads two, writes one); dropout the same with a byte of mask
   const double passes = forward ? 4 * element + 1 : 5 * element + 1;
   const double copies = forward ? 4 : 8;  // of queries, keys, values, context between their layouts
@@ -57,7 +57,8 @@ Seconds gpu_duration(const Program& program, const Op& op, const DeviceSpec& dev
     return Seconds(attention_launch(device) + extra + attention_seconds(program, op, w, device));
   if (w.product) {
     const auto real = [](std::int64_t size) { return static_cast<double>(size); };
-    return Seconds(launch + product_seconds({real(w.m), real(w.n), real(w.k), real(w.count), w.bytes.value, w.dtype},
+    return Seconds(launch + product_seconds({real(w.m), real(w.n), real(w.k), real(w.count), w.bytes.value, w.dtype,
+                                             true},
                                             device));
   }
   const double rate = device.vector_rate.value.value;

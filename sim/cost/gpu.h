@@ -12,6 +12,7 @@ struct ProductShape {
   double m = 0, n = 0, k = 0, count = 1;
   double bytes = 0;
   DType dtype = DType::bf16;
+  bool settled = false;  // the GPU has been busy for long, as in training: its clock has fallen already
 };
 // Without the launch.
 double product_seconds(const ProductShape&, const DeviceSpec&);
@@ -29,7 +30,8 @@ double attention_seconds(const AttentionShape&, const DeviceSpec&);
 // Of two times of which the shorter hides behind the longer: at least the longer, and smooth where they meet.
 double overlapped(double a, double b, double power);
 double matrix_rate(const DeviceSpec&, DType);   // peak, FLOP/s; the vector rate where there are no matrix units
-double stream_rate(const DeviceSpec&);          // achievable bytes/s of large streams
+double operand_rate(const DeviceSpec&);         // bytes/s at which products get their operands
+double stream_rate(const DeviceSpec&);          // bytes/s of large streams
 double attention_launch(const DeviceSpec&);     // seconds
 
 }  // namespace trainwire

@@ -18,6 +18,7 @@ constexpr double splits[] = {1, 2, 3, 4, 6, 8, 16};  // of k, when C has too few
 constexpr double overlap_power = 4.5;                // how sharply mathematics and memory hide each other
 constexpr double partial_sums = 2.5;                 // passes over the fp32 sums of a split product, each 8 bytes
 constexpr double settles = 2e-3;                     // seconds after which a GPU lowers its clock under full load
+constexpr double streaming = 1.12;                   // rate of plain streams over that of products' operands
 
 }  // namespace
 
@@ -32,8 +33,12 @@ double matrix_rate(const DeviceSpec& device, DType type) {
   return peak > 0 ? peak : device.vector_rate.value.value;
 }
 
-double stream_rate(const DeviceSpec& device) {
+double operand_rate(const DeviceSpec& device) {
   return device.memory_bandwidth.value.value * device.memory_efficiency.value;
+}
+
+double stream_rate(const DeviceSpec& device) {
+  return device.memory_bandwidth.value.value * std::min(1.0, streaming * device.memory_efficiency.value);
 }
 
 double product_seconds(const ProductShape& p, const DeviceSpec& device) {
@@ -52,10 +57,11 @@ double product_seconds(const ProductShape& p, const DeviceSpec& device) {
       const double block = 2 * (column * std::ceil(p.k / split) + area * numbers.fill.value) / rate;
       const double waves = loss * std::ceil(blocks / sms) + (1 - loss) * std::max(1.0, blocks / sms);
       const double sums = split > 1 ? partial_sums * 2 * sizeof(float) * p.m * p.n * split * p.count : 0;
-      best = std::min(best, overlapped(waves * block, (p.bytes + sums) / stream_rate(device), overlap_power));
+      best = std::min(best, overlapped(waves * block, (p.bytes + sums) / operand_rate(device), overlap_power));
     }
   }
-  return best * (1 + numbers.sustained_loss.value * best / (best + settles));
+  const double fallen = p.settled ? 1 : best / (best + settles);
+  return best * (1 + numbers.sustained_loss.value * fallen);
 }
 
 }  // namespace trainwire

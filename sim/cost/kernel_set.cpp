@@ -34,17 +34,17 @@ constexpr KernelRow pytorch_rows[] = {
 
 template <std::size_t n>
 constexpr KernelSet set(Framework framework, const KernelRow (&rows)[n], bool scores_in_memory, double host_s,
-                        double collective_s, bool transfers_wait, double parameter_bytes, double gradient_bytes) {
-  return {framework, rows, static_cast<int>(n), scores_in_memory, host_s, collective_s, transfers_wait,
-          parameter_bytes, gradient_bytes};
+                        double host_backward_s, double collective_s, bool transfers_wait, double parameter_bytes, double gradient_bytes) {
+  return {framework, rows, static_cast<int>(n), scores_in_memory, host_s, host_backward_s,
+          collective_s, transfers_wait, parameter_bytes, gradient_bytes};
 }
 
 constexpr KernelSet sets[] = {
-    {Framework::none, nullptr, 0, false, 0, 0, false, 0, 0},
-    set(Framework::megatron_2021, megatron_2021_rows, true, 44e-6, 40e-6, true, 4, 4),
-    set(Framework::megatron_core, megatron_core_rows, false, 8e-6, 20e-6, false, 4, 0),
-    set(Framework::pytorch, pytorch_rows, false, 10e-6, 30e-6, false, 8, 0),
-    set(Framework::deepspeed, megatron_2021_rows, true, 44e-6, 40e-6, true, 4, 4),
+    {Framework::none, nullptr, 0, false, 0, 0, 0, false, 0, 0},
+    set(Framework::megatron_2021, megatron_2021_rows, true, 78e-6, 13e-6, 50e-6, true, 4, 4),
+    set(Framework::megatron_core, megatron_core_rows, false, 12e-6, 6e-6, 20e-6, false, 4, 0),
+    set(Framework::pytorch, pytorch_rows, false, 15e-6, 6e-6, 30e-6, false, 8, 0),
+    set(Framework::deepspeed, megatron_2021_rows, true, 78e-6, 13e-6, 50e-6, true, 4, 4),
 };
 
 constexpr KernelRow one_kernel{OpKind::add, 1, 1, 0, 0};
@@ -87,7 +87,9 @@ KernelCost kernel_cost(const KernelSet& set, const Program& program, const Op& o
 HostCost host_cost(const Program& program, const Op& op, Framework framework) {
   const KernelSet& set = kernel_set(framework);
   HostCost cost;
-  cost.launch = Seconds(is_communication(op.kind) ? set.collective_s : set.host_s * kernel_cost(set, program, op).kernels);
+  const double a_kernel = op.role == Role::forward || op.role == Role::update ? set.host_s : set.host_backward_s;
+  cost.launch =
+      Seconds(is_communication(op.kind) ? set.collective_s : a_kernel * kernel_cost(set, program, op).kernels);
   cost.waits = set.transfers_wait && is_point_to_point(op.kind);
   return cost;
 }

@@ -18,7 +18,8 @@ struct KernelSet {
   const KernelRow* rows;
   int row_count;
   bool scores_in_memory;   // attention writes its scores: products, softmax and dropout one after the other
-  double host_s;           // the host's time to launch one kernel
+  double host_s;           // the host's time to launch one kernel: forward in Python,
+  double host_backward_s;  // backward in the autograd engine's C++
   double collective_s;     // and to launch a collective or a transfer
   bool transfers_wait;     // the host waits for the device at every send and receive of the pipeline
   double parameter_bytes;  // moved a parameter and step besides the update's operands: unscaling, norm, clipping, casts

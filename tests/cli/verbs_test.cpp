@@ -37,7 +37,6 @@ TEST_CASE("a wrong command line is bad input and says what would be right") {
                       {"execute x.yaml --backend tpu", "must be cpu or cuda"},
                       {"compare a b", "a: "},
                       {"plot nowhere", "nowhere: is not a result folder"},
-                      {"score t.csv", "score is not supported yet"},
                       {"sweep x.yaml --vary a=1", "sweep is not supported yet"},
                       {"search x.yaml", "search is not supported yet"},
                       {"import hf-config x", "Known: nccl-topo"}};
