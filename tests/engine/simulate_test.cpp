@@ -62,7 +62,7 @@ TEST_CASE("collectives of nothing and of one byte take their latencies") {
   for (const SimulateOptions& options : all_options()) {
     const Timeline t = run(on_axis(Axis::data, 4, all_reduce_of(bytes)), cluster.topology(), options);
     const double latency = 6 * 2 * cluster.latency_s;
-    CHECK(t.step_time_s >= latency * (1 - 1e-12));
+    CHECK(t.step_time_s >= latency - 1e-12);  // rounding of a clock that goes on from test to test
     CHECK(t.step_time_s <= latency + 1e-9);
   }
 }
