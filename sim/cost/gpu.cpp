@@ -17,7 +17,10 @@ double attention_seconds(const Program& program, const Op& op, const Work& w, co
   a.sequence = static_cast<double>(w.m), a.channels = static_cast<double>(w.k);
   a.heads = attributes.heads, a.kv_heads = attributes.kv_heads;
   a.batch = static_cast<double>(w.count) / (forward ? 2 : 5) / a.heads;
+  a.keys = static_cast<double>(w.n);
   a.causal = attributes.causal;
+  a.visible = w.flops.value / (2.0 * static_cast<double>(w.m) * static_cast<double>(w.n) * static_cast<double>(w.k) *
+                               static_cast<double>(w.count));
   a.bytes = w.bytes.value;
   a.dtype = w.dtype;
   return attention_seconds(a, device);

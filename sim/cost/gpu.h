@@ -20,6 +20,8 @@ double product_seconds(const ProductShape&, const DeviceSpec&);
 // Attention that keeps its scores on chip, heads of `channels`; forward 2 products, backward 5.
 struct AttentionShape {
   double batch = 1, sequence = 0, heads = 0, kv_heads = 0, channels = 0;
+  double keys = 0;        // where they are not those of the sequence itself (context parallel); 0: they are
+  double visible = 0.5;   // share of the keys that a query sees, where it is causal
   bool causal = true, backward = false;
   double bytes = 0;
   DType dtype = DType::bf16;

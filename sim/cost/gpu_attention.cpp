@@ -27,8 +27,8 @@ double attention_seconds(const AttentionShape& a, const DeviceSpec& device) {
   double rate = matrix_rate(device, a.dtype) * numbers.attention_efficiency.value / sms;
   if (a.backward) rate *= backward_efficiency / backward_products;
   const double blocks = std::ceil(a.sequence / rows);
-  const double keys = std::max(std::ceil(a.sequence / least) * least, 1.0);
-  const double seen = a.causal && blocks > 1 ? (blocks + 1) / 2 * rows : keys;  // by a block, on average
+  const double keys = std::max(std::ceil((a.keys > 0 ? a.keys : a.sequence) / least) * least, 1.0);
+  const double seen = a.causal && blocks > 1 ? std::min(keys, a.visible * keys + rows / 2) : keys;  // by a block, mean
   const double column = 4 * rows * (a.channels + numbers.attention_channels.value) / rate;
   const double balanced = a.batch * a.heads * blocks * (seen + numbers.attention_fill.value) * column / sms;
   const double longest = (keys + numbers.attention_fill.value) * column;
