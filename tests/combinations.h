@@ -69,7 +69,7 @@ struct Combination {
   std::string name() const {
     std::string text = "data " + std::to_string(degrees.data) + " x tensor " + std::to_string(degrees.tensor) +
                        " x pipeline " + std::to_string(degrees.pipeline) + " x context " +
-                       std::to_string(degrees.context);
+                       std::to_string(degrees.context) + " x expert " + std::to_string(degrees.expert);
     for (const Choice* c : chosen) text += ", " + std::string(c->name);
     return text;
   }
@@ -134,6 +134,20 @@ inline std::vector<Combination> all_pairs() {
   return pairs;
 }
 
+// Expert parallelism beside every choice: 2 x 2 x 2 with the axis that is chosen, then data, tensor, pipeline.
+inline std::vector<Combination> pairs_with_experts() {
+  std::vector<Combination> pairs;
+  for (const Choice& choice : choices()) {
+    Combination c{{1, 1, 1, 1, 2}, {&choice}};
+    int axes = 1;
+    if (is_axis(choice)) degree_of(c.degrees, choice.dimension) = 2, ++axes;
+    for (const Dimension more : {Dimension::data, Dimension::tensor, Dimension::pipeline})
+      if (axes < 3 && degree_of(c.degrees, more) == 1) degree_of(c.degrees, more) = 2, ++axes;
+    if (sensible(c)) pairs.push_back(c);
+  }
+  return pairs;
+}
+
 // One choice of every dimension, on a random mesh of eight ranks with at least two stages.
 inline std::vector<Combination> random_combinations(unsigned seed, int count) {
   std::mt19937 random(seed);
@@ -158,6 +172,10 @@ inline std::vector<Combination> random_combinations(unsigned seed, int count) {
 inline std::string deep_gpt() {
   return "{family: transformer, layers: 16, hidden: 16, heads: 4, vocab: 64, positions: learned, max_sequence: 16, "
          "norm: layer_norm, activation: gelu, biases: true, tied: true, source: test}";
+}
+inline std::string moe_of_four_blocks() {
+  return "{family: transformer, layers: 4, hidden: 32, heads: 8, kv_heads: 4, vocab: 64, positions: rotary, "
+         "norm: rms_norm, activation: swiglu, experts: {count: 4, per_token: 2, hidden: 24}, source: test}";
 }
 constexpr unsigned combinations_seed = 20260401;
 constexpr int random_count = 20;

@@ -80,7 +80,7 @@ void check_interleave(const Scenario& s, Checks& checks) {
 void check_groups(const Scenario& s, Checks& checks) {
   const auto& p = s.strategy.pipeline;
   const Training& t = s.training;
-  const std::int64_t unit = t.micro_batch * s.strategy.data.degree;
+  const std::int64_t unit = t.micro_batch * s.strategy.data.degree * s.strategy.expert.degree;
   const std::int64_t micro_batches = t.global_batch / unit;
   if (p.schedule != PipelineSchedule::interleaved || p.degree == 1 || t.global_batch % unit != 0) return;
   if (micro_batches % p.degree == 0) return;
@@ -100,7 +100,7 @@ void check_given(const Scenario& s, Checks& checks) {
     return;
   }
   const Training& t = s.training;
-  const std::int64_t unit = t.micro_batch * s.strategy.data.degree;
+  const std::int64_t unit = t.micro_batch * s.strategy.data.degree * s.strategy.expert.degree;
   if (t.global_batch % unit != 0) return;
   const PipelineShape shape{p.degree, p.degree == 1 ? 1 : p.interleave, static_cast<int>(t.global_batch / unit)};
   std::string problem = check_complete(p.turns, shape);

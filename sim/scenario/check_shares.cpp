@@ -74,8 +74,8 @@ void check_context(const Scenario& s, Checks& checks) {
   if (s.training.sequence % unit != 0) {
     checks.fail("training.sequence", std::to_string(s.training.sequence),
                 fmt::format("must be a multiple of {} for context = {}{}{}", unit, context.degree,
-                            halves ? ", whose ranks have two parts each," : "",
-                            tensor > 1 ? fmt::format(" and sequence parallelism over tensor = {}", tensor) : ""),
+                            halves ? ", whose ranks have two parts each" : "",
+                            tensor > 1 ? fmt::format(", and sequence parallelism over tensor = {}", tensor) : ""),
                 multiples_near(s.training.sequence, unit));
   }
   check_context_heads(s, checks);

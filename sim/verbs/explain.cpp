@@ -67,7 +67,7 @@ std::string to_text(const Scenario& s, const Explained& e) {
   text += fmt::format("  topology    {}: {} x {} on {} {}\n", s.topology.name, s.topology.devices.size(),
                       s.topology.specs.at(0).name, s.topology.nodes, s.topology.nodes == 1 ? "host" : "hosts");
   text += fmt::format("  batch       {} a step = {} micro-batches of {} x {} replicas\n", s.training.global_batch,
-                      e.micro_batches, s.training.micro_batch, s.strategy.data.degree);
+                      e.micro_batches, s.training.micro_batch, s.strategy.data.degree * s.strategy.expert.degree);
   if (s.world_size() > 1) text += mesh_text(e);
   text += memory_text(e);
   text += "\noperations a rank\n";

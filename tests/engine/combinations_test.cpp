@@ -21,6 +21,10 @@ TEST_CASE("all pairs of strategies on eight ranks simulate to their end", "[comb
   for (const Combination& c : all_pairs()) check_simulates(c, tiny_gpt(), 16);
 }
 
+TEST_CASE("expert parallelism beside every other strategy simulates to its end", "[combinations]") {
+  for (const Combination& c : pairs_with_experts()) check_simulates(c, moe_of_four_blocks(), 16);
+}
+
 TEST_CASE("random combinations of all strategies on eight ranks simulate to their end", "[combinations]") {
   CAPTURE(combinations_seed);
   for (const Combination& c : random_combinations(combinations_seed, random_count)) check_simulates(c, deep_gpt(), 32);

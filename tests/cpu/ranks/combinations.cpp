@@ -31,6 +31,10 @@ void check_all(const std::vector<Combination>& combinations, const std::string& 
 
 TEST_CASE("all pairs of strategies on eight ranks train like one rank") { check_all(all_pairs(), tiny_gpt(), 16); }
 
+TEST_CASE("expert parallelism beside every other strategy trains like one rank") {
+  check_all(pairs_with_experts(), moe_of_four_blocks(), 16);
+}
+
 TEST_CASE("random combinations of all strategies on eight ranks train like one rank") {
   CAPTURE(combinations_seed);
   check_all(random_combinations(combinations_seed, random_count), deep_gpt(), 32);
