@@ -160,6 +160,10 @@ FabricRoutes read_fabric(Reader& reader, Topology& topology, const HostGraph& ho
   FabricPlace place{topology.nodes, host.nics, {}, topology};
   if (host.nics > 0) place.nic = host.links[static_cast<std::size_t>(host.transmit[0])];
   FabricRoutes routes = kind->build(fabric, place);
+  if (fabric.has("hash")) {  // static ECMP
+    routes.hashed = true;
+    routes.seed = static_cast<std::uint64_t>(fabric.integer("hash", 1, 0));
+  }
   fabric.finish();
   return routes;
 }
@@ -225,6 +229,7 @@ Topology load_topology(const Value& value, const std::filesystem::path& base, Pr
   FabricRoutes fabric = read_fabric(reader, topology, host.graph);
   reader.finish();
   if (problems.all().size() != before) return topology;
+  topology.in_switch_reduction = host.graph.in_switch_reduction;
   topology.routing = std::make_shared<Routing>(host.graph, used, std::move(fabric));
   check_connected(topology, reader, used);
   return topology;

@@ -67,29 +67,63 @@ RouteTree route_tree(const std::vector<HostGraph::Edge>& edges, const std::vecto
   return tree;
 }
 
-Routing::Routing(const HostGraph& host, int used, FabricRoutes fabric)
-    : used_(used),
-      nics_(host.nics),
-      links_per_host_(static_cast<int>(host.links.size())),
-      transmit_(host.transmit),
-      receive_(host.receive),
-      fabric_(std::move(fabric)) {
-  const int ends = used_ + nics_;
-  table_.resize(at(ends * ends));
-  const auto vertex_of = [&](int end) { return end < used_ ? end : host.nic(end - used_); };
+Routing::Table Routing::make_table(const HostGraph& host, int used) {
+  const int ends = used + host.nics;
+  Table table(at(ends * ends));
+  const auto vertex_of = [&](int end) { return end < used ? end : host.nic(end - used); };
   const int vertices = static_cast<int>(host.vertices.size());
-  const auto is_switch = [&](int v) { return v >= host.devices + host.nics; };
+  const auto is_switch = [&](int v) {
+    return v >= host.devices + host.nics || (host.devices_pass && v < host.devices);
+  };
   const auto is_relay = [&](int v) { return is_switch(v) || (host.relay && v < host.devices); };
   for (int from = 0; from < ends; ++from) {
     const RouteTree direct = route_tree(host.edges, host.links, vertices, vertex_of(from), is_switch);
     const RouteTree relayed = route_tree(host.edges, host.links, vertices, vertex_of(from), is_relay);
     for (int to = 0; to < ends; ++to) {
-      const RouteTree& tree = from < used_ && to < used_ ? direct : relayed;
+      const RouteTree& tree = from < used && to < used ? direct : relayed;
       const int target = vertex_of(to);
-      table_[at(from * ends + to)] = {tree.reached[at(target)], links_to(tree, host.edges, target)};
+      table[at(from * ends + to)] = {tree.reached[at(target)], links_to(tree, host.edges, target)};
     }
   }
+  return table;
+}
+
+Routing::Routing(const HostGraph& host, int used, FabricRoutes fabric)
+    : host_(host),
+      used_(used),
+      nics_(host.nics),
+      links_per_host_(static_cast<int>(host.links.size())),
+      table_(make_table(host, used)),
+      transmit_(host.transmit),
+      receive_(host.receive),
+      fabric_(std::move(fabric)) {
   choose_nearest(host);
+}
+
+std::shared_ptr<const Routing> Routing::without(Failed failed) const {
+  auto result = std::make_shared<Routing>(*this);
+  result->failed_ = std::move(failed);
+  std::map<int, std::vector<int>> by_node;
+  for (const LinkId link : result->failed_) by_node[link / links_per_host_].push_back(link % links_per_host_);
+  for (const auto& [node, links] : by_node) {
+    HostGraph host = host_;  // a fabric's links are numbered beyond all hosts: such a node is never asked for
+    std::erase_if(host.edges, [&](const HostGraph::Edge& e) {
+      return std::find(links.begin(), links.end(), e.link) != links.end();
+    });
+    result->damaged_[node] = make_table(host, used_);
+  }
+  return result;
+}
+
+const Routing::Table& Routing::table(int node) const {
+  if (damaged_.empty()) return table_;
+  const auto found = damaged_.find(node);
+  return found == damaged_.end() ? table_ : found->second;
+}
+
+bool Routing::works(const std::vector<LinkId>& links, std::size_t first) const {
+  return std::none_of(links.begin() + static_cast<std::ptrdiff_t>(first), links.end(),
+                      [&](LinkId link) { return std::binary_search(failed_.begin(), failed_.end(), link); });
 }
 
 // The port that the fewest links lead to, then the least latency; devices that see several equally near ones take
@@ -100,7 +134,7 @@ void Routing::choose_nearest(const HostGraph& host) {
     std::vector<int> near;
     std::pair<std::size_t, double> least{SIZE_MAX, 0};
     for (int nic = 0; nic < nics_; ++nic) {
-      const Local& way = between(device, used_ + nic);
+      const Local& way = between(-1, device, used_ + nic);
       if (!way.exists) continue;
       double seconds = 0;
       for (const int link : way.links) seconds += host.links[at(link)].latency.value.value;
@@ -118,8 +152,45 @@ bool Routing::append(const Local& local, int node, std::vector<LinkId>& links) c
   return local.exists;
 }
 
+// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+static std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+bool Routing::append_fabric(Port from, Port to, std::vector<LinkId>& links) const {
+  const int ways = fabric_.ways ? fabric_.ways(from, to) : 1;
+  const auto number = [&](Port p) { return static_cast<std::uint64_t>(p.node * nics_ + p.nic); };
+  const std::uint64_t chosen =
+      fabric_.hashed ? mixed(mixed(mixed(number(from)) ^ number(to)) ^ fabric_.seed) : number(to);
+  const int start =
+      fabric_.minimal_first && !fabric_.hashed ? 0 : static_cast<int>(chosen % static_cast<std::uint64_t>(ways));
+  const std::size_t first = links.size();
+  for (int w = 0; w < ways; ++w) {
+    if (fabric_.route(from, to, (start + w) % ways, links) && works(links, first)) return true;
+    links.resize(first);
+  }
+  return false;
+}
+
+bool Routing::append_between_hosts(const Device& from, const Device& to, int out, int in,
+                                   std::vector<LinkId>& links) const {
+  const std::size_t first = links.size();
+  if (append(between(from.node, from.local, used_ + out), from.node, links)) {
+    links.push_back(from.node * links_per_host_ + transmit_[at(out)]);
+    if (append_fabric({from.node, out}, {to.node, in}, links)) {
+      links.push_back(to.node * links_per_host_ + receive_[at(in)]);
+      if (append(between(to.node, used_ + in, to.local), to.node, links) && works(links, first)) return true;
+    }
+  }
+  links.resize(first);
+  return false;
+}
+
 bool Routing::route(const Device& from, const Device& to, int nic, std::vector<LinkId>& links) const {
-  if (from.node == to.node) return append(between(from.local, to.local), from.node, links);
+  if (from.node == to.node) return append(between(from.node, from.local, to.local), from.node, links);
   if (!fabric_.route) return false;
   int out = nic >= 0 ? nic : nearest_nic(from.local);
   int in = nearest_nic(to.local);
@@ -127,11 +198,13 @@ bool Routing::route(const Device& from, const Device& to, int nic, std::vector<L
   // Without a way across rails, the crossing is made inside a host: the sender's, unless it was told its port.
   if (fabric_.rails && nic < 0) out = in;
   if (fabric_.rails) in = out;
-  if (!append(between(from.local, used_ + out), from.node, links)) return false;
-  links.push_back(from.node * links_per_host_ + transmit_[at(out)]);
-  if (!fabric_.route({from.node, out}, {to.node, in}, links)) return false;
-  links.push_back(to.node * links_per_host_ + receive_[at(in)]);
-  return append(between(used_ + in, to.local), to.node, links);
+  if (append_between_hosts(from, to, out, in, links)) return true;
+  if (failed_.empty()) return false;
+  // Around a failure: through other ports, the nearest numbers first.
+  for (int a = 0; a < nics_; ++a)
+    for (int b = 0; b < nics_; ++b)
+      if (append_between_hosts(from, to, (out + a) % nics_, (in + b) % nics_, links)) return true;
+  return false;
 }
 
 }  // namespace trainwire

@@ -7,17 +7,22 @@ namespace trainwire {
 
 const std::vector<HostKind>& host_kinds() {
   static const std::vector<HostKind> table{
-      {"nvswitch", "gpu", build_nvswitch},           {"pcie-tree", "gpu", build_pcie_tree},
-      {"nvlink-graph", "gpu", build_nvlink_graph},   {"graph", "gpu", build_graph_host},
-      {"shared-memory", "cpu", build_shared_memory}, {"server", "gpu", build_server},
+      {"nvswitch", "gpu", build_nvswitch},
+      {"pcie-tree", "gpu", build_pcie_tree},
+      {"nvlink-graph", "gpu", build_nvlink_graph},
+      {"graph", "gpu", build_graph_host},
+      {"shared-memory", "cpu", build_shared_memory},
+      {"server", "gpu", build_server},
+      {"torus", "gpu", build_torus},
   };
   return table;
 }
 
 const std::vector<FabricKind>& fabric_kinds() {
   static const std::vector<FabricKind> table{
-      {"none", build_no_fabric}, {"switch", build_single_switch}, {"leaf-spine", build_leaf_spine},
-      {"rail", build_rail},      {"graph", build_graph_fabric},
+      {"none", build_no_fabric},     {"switch", build_single_switch}, {"leaf-spine", build_leaf_spine},
+      {"rail", build_rail},          {"fat-tree", build_fat_tree},    {"dragonfly", build_dragonfly},
+      {"graph", build_graph_fabric},
   };
   return table;
 }

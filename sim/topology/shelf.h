@@ -48,10 +48,13 @@ void build_nvlink_graph(Reader&, HostGraph&);
 void build_shared_memory(Reader&, HostGraph&);
 void build_graph_host(Reader&, HostGraph&);
 void build_server(Reader&, HostGraph&);
+void build_torus(Reader&, HostGraph&);
 FabricRoutes build_no_fabric(Reader&, FabricPlace&);
 FabricRoutes build_single_switch(Reader&, FabricPlace&);
 FabricRoutes build_leaf_spine(Reader&, FabricPlace&);
 FabricRoutes build_rail(Reader&, FabricPlace&);
+FabricRoutes build_fat_tree(Reader&, FabricPlace&);
+FabricRoutes build_dragonfly(Reader&, FabricPlace&);
 FabricRoutes build_graph_fabric(Reader&, FabricPlace&);
 
 // A list of links under `links`, each {between: [a, b]} (both ways) or {from: a, to: b}, bandwidth, latency,

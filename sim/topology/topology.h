@@ -49,15 +49,16 @@ class Topology {
   std::vector<Device> devices;  // host by host; the world's ranks are placed on them
   std::vector<Link> links;
   int nodes = 1;
+  bool in_switch_reduction = false;  // NVSwitches of a host add and multicast (NVLink SHARP)
   Where where;
 
   // Deterministic: fewest links, then lowest latency, then lowest link id. `nic` chooses among several network
   // ports of the first host: -1 the port nearest to `from`. Throws std::logic_error on an unknown device.
   Path route(DeviceId from, DeviceId to, int nic = -1) const;
-  int nics_per_node() const;                 // 0: no network
-  int nearest_nic(DeviceId device) const;    // the network port of its host that it uses by itself; -1: none
-  Seconds latency(const Path&) const;        // sum over the links
-  double bottleneck(const Path&) const;      // lowest effective bandwidth, bytes per second; +inf for an empty path
+  int nics_per_node() const;               // 0: no network
+  int nearest_nic(DeviceId device) const;  // the network port of its host that it uses by itself; -1: none
+  Seconds latency(const Path&) const;      // sum over the links
+  double bottleneck(const Path&) const;    // lowest effective bandwidth, bytes per second; +inf for an empty path
   const DeviceSpec& spec(DeviceId d) const {
     return specs[static_cast<std::size_t>(devices[static_cast<std::size_t>(d)].spec)];
   }

@@ -69,7 +69,9 @@ FabricRoutes build_graph_fabric(Reader& fabric, FabricPlace& place) {
     join(entry.from, entry.to, entry.link);
     if (entry.both) join(entry.to, entry.from, entry.link);
   }
-  return {[graph](Port from, Port to, std::vector<LinkId>& links) { return graph->route(from, to, links); }};
+  return {[graph](Port from, Port to, int way, std::vector<LinkId>& links) {
+    return way == 0 && graph->route(from, to, links);
+  }};
 }
 
 }  // namespace trainwire

@@ -1,7 +1,8 @@
 // Hosts under leaf switches, leaves under spines. A leaf's way up carries its hosts' ports divided by
 // `oversubscription`, cut into `spines` equal uplinks; a flow takes the one of its target port's number (d-mod-k
-// routing). One spine stands for perfect balance. At oversubscription 1 and one spine the way up never binds, so there
-// is no link. Bisection bandwidth of evenly filled leaves: nodes / 2 · ports · port bandwidth / oversubscription.
+// routing) or, with `hash: SEED`, a random one. One spine stands for perfect balance. At oversubscription 1 and one
+// spine the way up never binds, so there is no link. Bisection bandwidth of evenly filled leaves: nodes / 2 · ports ·
+// port bandwidth / oversubscription.
 #include <string>
 
 #include "sim/topology/shelf.h"
@@ -26,14 +27,14 @@ FabricRoutes build_leaf_spine(Reader& fabric, FabricPlace& place) {
     for (int spine = 0; spine < spines; ++spine)
       for (const char* direction : {".up", ".down"})
         place.add_link("leaf" + std::to_string(leaf) + ".spine" + std::to_string(spine) + direction, up);
-  return {[=, nics = place.nics](Port from, Port to, std::vector<LinkId>& links) {
+  const auto route = [=](Port from, Port to, int spine, std::vector<LinkId>& links) {
     const int source = from.node / per_leaf, target = to.node / per_leaf;
     if (source == target) return true;
-    const int spine = (to.node * nics + to.nic) % spines;
     links.push_back(first + 2 * (source * spines + spine));
     links.push_back(first + 2 * (target * spines + spine) + 1);
     return true;
-  }};
+  };
+  return {route, [=](Port, Port) { return spines; }};
 }
 
 }  // namespace trainwire

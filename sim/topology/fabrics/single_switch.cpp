@@ -4,7 +4,7 @@
 namespace trainwire {
 
 FabricRoutes build_single_switch(Reader&, FabricPlace&) {
-  return {[](Port, Port, std::vector<LinkId>&) { return true; }};
+  return {[](Port, Port, int, std::vector<LinkId>&) { return true; }};
 }
 
 FabricRoutes build_no_fabric(Reader&, FabricPlace&) { return {}; }

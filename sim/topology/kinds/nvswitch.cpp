@@ -15,6 +15,7 @@ void build_nvswitch(Reader& host, HostGraph& graph) {
     graph.add_link(crossbar, gpu, name + ".down", port);
   }
   graph.relay = true;
+  graph.in_switch_reduction = host.flag("in_switch_reduction", false);
 }
 
 }  // namespace trainwire

@@ -44,6 +44,7 @@ void build_server(Reader& host, HostGraph& graph) {
   if (host.has("pairs")) read_nvlink_pairs(host, graph, nvlink);
   read_pcie_tree(host, graph);
   graph.relay = nvlinks;
+  graph.in_switch_reduction = host.flag("in_switch_reduction", false);
 }
 
 }  // namespace trainwire
