@@ -139,7 +139,8 @@ Transfer Transfers::prepare(const Scenario& scenario, const Plan& plan, const Ra
   }
   std::vector<DeviceId> devices;
   for (const Rank r : group) devices.push_back(scenario.placement[static_cast<std::size_t>(r)]);
-  const auto& algorithm = choose_algorithm(op.kind, devices, program.communication_bytes(op), scenario.topology);
+  const auto& algorithm = choose_algorithm(op.kind, devices, program.communication_bytes(op), scenario.topology,
+                                           scenario.collectives[static_cast<std::size_t>(op.axis)]);
   t.exchange = &exchange(op.kind, algorithm, static_cast<int>(group.size()), t.member);
   t.elements = op.kind == OpKind::reduce_scatter ? in.elements : out.elements;
   t.input_elements = in.elements;

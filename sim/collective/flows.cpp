@@ -3,22 +3,12 @@
 
 #include <algorithm>
 
+#include "sim/collective/protocol.h"
 #include "sim/collective/rings.h"
 #include "sim/collective/steps.h"
 
 namespace trainwire {
 namespace {
-
-// How often each link occurs, by number of the link.
-std::vector<WeightedLink> count_links(std::vector<LinkId>& crossings) {
-  std::sort(crossings.begin(), crossings.end());
-  std::vector<WeightedLink> links;
-  for (const LinkId link : crossings) {
-    if (links.empty() || links.back().link != link) links.push_back({link, 0});
-    links.back().weight += 1;
-  }
-  return links;
-}
 
 void append(std::vector<LinkId>& crossings, const Path& path) {
   crossings.insert(crossings.end(), path.links.begin(), path.links.end());
@@ -51,14 +41,31 @@ Flow flow_of_steps(const StepList& list, std::span<const DeviceId> devices, doub
   }
   double latency = 0;
   for (const double round : slowest) latency += round;
-  return {Seconds(latency), bytes / list.chunks, count_links(crossings), ""};
+  return {Seconds(latency), bytes / list.chunks, count_links(crossings), "", ""};
 }
 
 }  // namespace
 
+std::vector<WeightedLink> count_links(std::vector<LinkId>& crossings) {
+  std::sort(crossings.begin(), crossings.end());
+  std::vector<WeightedLink> links;
+  for (const LinkId link : crossings) {
+    if (links.empty() || links.back().link != link) links.push_back({link, 0});
+    links.back().weight += 1;
+  }
+  return links;
+}
+
+Seconds alone(const Flow& flow, const Topology& topology) {
+  double seconds_a_byte = 0;
+  for (const auto& [link, weight] : flow.links)
+    seconds_a_byte = std::max(seconds_a_byte, weight / topology.links[static_cast<std::size_t>(link)].effective());
+  return flow.latency + Seconds(flow.bytes * seconds_a_byte);
+}
+
 Flow ring_flow(OpKind kind, std::span<const DeviceId> devices, double bytes, const Topology& topology) {
   const auto n = static_cast<int>(devices.size());
-  if (n < 2) return {Seconds(0), 0, {}, "ring"};
+  if (n < 2) return {Seconds(0), 0, {}, "ring", ""};
   const int rounds = kind == OpKind::all_reduce ? 2 * (n - 1) : n - 1;
   std::vector<LinkId> crossings;
   double latency = 0;
@@ -73,7 +80,9 @@ Flow ring_flow(OpKind kind, std::span<const DeviceId> devices, double bytes, con
     latency = std::max(latency, longest_way(edges, rounds));
   }
   const double progress = bytes * rounds / n / static_cast<double>(channels.size());
-  return {Seconds(latency), progress, count_links(crossings), "ring"};
+  Flow flow{Seconds(latency), progress, count_links(crossings), "ring", ""};
+  use_best_protocol(flow, devices, topology);
+  return flow;
 }
 
 Flow direct_flow(OpKind kind, std::span<const DeviceId> devices, double bytes, const Topology& topology) {

@@ -40,7 +40,7 @@ void add_routes(const World& world, const CompiledProgram& program, const std::v
     if ((as_first && !group.pair) || receives || group.members.size() < 2) continue;
     if (route_of(world, group, c.kind, c.bytes) >= 0) continue;
     const CollectiveAlgorithm& algorithm =
-        world.pricing.algorithm(c.kind, devices_of(world, group), c.bytes, world.topology);
+        world.pricing.algorithm(c.kind, group.axis, devices_of(world, group), c.bytes, world.topology);
     group.routes.push_back({c.kind, &algorithm, flow_of(world, group, c.kind, c.bytes)});
   }
 }
@@ -79,7 +79,7 @@ int route_of(const World& world, const Group& group, OpKind kind, double bytes) 
     const GroupRoute& route = group.routes[i];
     if (route.kind != kind) continue;
     if (algorithm == nullptr)
-      algorithm = &world.pricing.algorithm(kind, devices_of(world, group), bytes, world.topology);
+      algorithm = &world.pricing.algorithm(kind, group.axis, devices_of(world, group), bytes, world.topology);
     if (route.algorithm == algorithm) return static_cast<int>(i);
   }
   return -1;
@@ -87,7 +87,8 @@ int route_of(const World& world, const Group& group, OpKind kind, double bytes) 
 
 Flow flow_of(const World& world, const Group& group, OpKind kind, double bytes) {
   const std::vector<DeviceId> devices = devices_of(world, group);
-  Flow flow = world.pricing.algorithm(kind, devices, bytes, world.topology).flow(kind, devices, bytes, world.topology);
+  Flow flow = world.pricing.algorithm(kind, group.axis, devices, bytes, world.topology)
+                  .flow(kind, devices, bytes, world.topology);
   bool sound =
       std::isfinite(flow.latency.value) && flow.latency.value >= 0 && std::isfinite(flow.bytes) && flow.bytes >= 0;
   for (const WeightedLink& l : flow.links) {

@@ -18,7 +18,8 @@ struct Issue {
 // What the engine asks of other folders; tests put their own in.
 struct Pricing {
   std::function<Seconds(const Program&, const Op&, const DeviceSpec&)> duration;
-  std::function<const CollectiveAlgorithm&(OpKind, std::span<const DeviceId>, double bytes, const Topology&)> algorithm;
+  std::function<const CollectiveAlgorithm&(OpKind, Axis, std::span<const DeviceId>, double bytes, const Topology&)>
+      algorithm;
   std::function<Issue(const Program&, const Op&)> issue = {};  // empty: hosts are never what is waited for
 };
 

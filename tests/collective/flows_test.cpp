@@ -1,10 +1,10 @@
 // Flows against the closed forms, and the rings behind them.
-#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "sim/collective/collective.h"
+#include "sim/collective/protocol.h"
 #include "sim/collective/rings.h"
 #include "tests/topology/support.h"
 
@@ -19,16 +19,14 @@ std::vector<DeviceId> range(int count, int first = 0, int stride = 1) {
 }
 
 Flow flow(OpKind kind, const std::vector<DeviceId>& devices, double bytes, const Topology& t) {
-  return choose_algorithm(kind, devices, bytes, t).flow(kind, devices, bytes, t);
+  return choose_algorithm(kind, devices, bytes, t, "ring").flow(kind, devices, bytes, t);
 }
 
 // Seconds of a flow that has its links for itself.
-double alone(const Flow& f, const Topology& t) {
-  double rate = std::numeric_limits<double>::infinity();
-  for (const auto& [link, weight] : f.links)
-    rate = std::min(rate, t.links[static_cast<std::size_t>(link)].effective() / weight);
-  return f.latency.value + f.bytes / rate;
-}
+double lone(const Flow& f, const Topology& t) { return alone(f, t).value; }
+
+// Large messages go by NCCL's Simple protocol: what it takes before the first hop.
+double simple_base() { return protocols().back().base.value; }
 
 std::map<std::string, double> weights(const Flow& f, const Topology& t) {
   std::map<std::string, double> result;
@@ -45,10 +43,11 @@ TEST_CASE("ring all-reduce in one DGX takes 2(n-1) hops and 2(n-1)/n of the byte
   const double rate = link_named(t, "node0.gpu0.nvlink.up").effective();
   for (int n = 2; n <= 8; ++n) {
     const double bytes = 64e6;
-    CHECK(alone(flow(OpKind::all_reduce, range(n), bytes, t), t) ==
-          Approx(2 * (n - 1) * hop(t) + 2.0 * (n - 1) / n * bytes / rate));
+    CHECK(lone(flow(OpKind::all_reduce, range(n), bytes, t), t) ==
+          Approx(simple_base() + 2 * (n - 1) * hop(t) + 2.0 * (n - 1) / n * bytes / rate));
     for (const OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter})
-      CHECK(alone(flow(kind, range(n), bytes, t), t) == Approx((n - 1) * hop(t) + (n - 1.0) / n * bytes / rate));
+      CHECK(lone(flow(kind, range(n), bytes, t), t) ==
+            Approx(simple_base() + (n - 1) * hop(t) + (n - 1.0) / n * bytes / rate));
   }
 }
 
@@ -79,7 +78,7 @@ TEST_CASE("a group over whole nodes uses every port once and every NVLink port o
 TEST_CASE("bus bandwidth between DGX H100 nodes is that of all network ports together") {
   const Topology t = topology_of("{use: dgx-h100, nodes: 4}");
   const double bytes = 64e9;  // large enough for latency not to count
-  const double seconds = alone(flow(OpKind::all_reduce, range(32), bytes, t), t);
+  const double seconds = lone(flow(OpKind::all_reduce, range(32), bytes, t), t);
   const double ports = 8 * link_named(t, "node0.nic0.transmit").effective();
   const double nvlink = link_named(t, "node0.gpu0.nvlink.up").effective();
   CHECK(bytes / seconds * bus_factor(OpKind::all_reduce, 32) == Approx(std::min(ports, nvlink)).epsilon(0.01));
@@ -96,7 +95,7 @@ TEST_CASE("a group with one member a node uses that member's port alone") {
     CHECK(name.find(".nic3.") != std::string::npos);
     CHECK(weight == 1);
   }
-  CHECK(f.latency.value == Approx(6 * t.latency(t.route(3, 11)).value));
+  CHECK(f.latency.value == Approx(simple_base() + 6 * t.latency(t.route(3, 11)).value));
 }
 
 TEST_CASE("groups whose members share a network port load it together") {
@@ -141,7 +140,7 @@ TEST_CASE("the rings of a DGX-1V use every NVLink once each way: six links a GPU
   // NCCL on 8 V100: bus bandwidth 134 GB/s measured (vTrain, MICRO'24); the closed form is 6 links of 25 GB/s at their
   // efficiency
   const double efficiency = link_named(t, "node0.gpu0-gpu3.nvlink").efficiency.value;
-  CHECK(bytes * bus_factor(OpKind::all_reduce, 8) / (alone(f, t) - f.latency.value) == Approx(6 * 25e9 * efficiency));
+  CHECK(bytes * bus_factor(OpKind::all_reduce, 8) / (lone(f, t) - f.latency.value) == Approx(6 * 25e9 * efficiency));
 }
 
 TEST_CASE("part of a DGX-1V has as many rings as its NVLinks allow") {
@@ -151,13 +150,13 @@ TEST_CASE("part of a DGX-1V has as many rings as its NVLinks allow") {
   for (const auto& [n, links] : {std::pair{2, 1}, std::pair{3, 2}, std::pair{4, 4}, std::pair{6, 2}}) {
     CAPTURE(n);
     const Flow f = flow(OpKind::all_reduce, range(n), 1e9, t);
-    CHECK(1e9 * bus_factor(OpKind::all_reduce, n) / (alone(f, t) - f.latency.value) == Approx(links * link));
+    CHECK(1e9 * bus_factor(OpKind::all_reduce, n) / (lone(f, t) - f.latency.value) == Approx(links * link));
   }
 }
 
 TEST_CASE("NVLink pairs help a group of two, not one of four that must cross PCIe anyway") {
   const Topology pairs = topology_of("pcie-4x3090-nvlink-pairs"), plain = topology_of("pcie-4x3090");
-  const auto seconds = [](const Topology& t, int n) { return alone(flow(OpKind::all_reduce, range(n), 1e9, t), t); };
+  const auto seconds = [](const Topology& t, int n) { return lone(flow(OpKind::all_reduce, range(n), 1e9, t), t); };
   CHECK(seconds(pairs, 2) < 0.5 * seconds(plain, 2));
   CHECK(seconds(pairs, 4) == Approx(seconds(plain, 4)).epsilon(0.02));
 }
@@ -193,21 +192,21 @@ host:
   memory: {bandwidth: {value: 8 GB/s, assumed: t}, latency: {value: 3 us, assumed: t}}
 )");
   for (int n = 2; n <= 4; ++n)
-    CHECK(alone(flow(OpKind::all_reduce, range(n), 1e6, t), t) ==
+    CHECK(lone(flow(OpKind::all_reduce, range(n), 1e6, t), t) ==
           Approx(2 * (n - 1) * 3e-6 + n * (2.0 * (n - 1) / n * 1e6) / 8e9));
 }
 
 TEST_CASE("a message takes latency and size over the narrowest link of its route") {
   const Topology t = topology_of("{use: dgx-h100, nodes: 2}");
   const Path path = t.route(1, 9);
-  CHECK(alone(flow(OpKind::send, {1, 9}, 1e8, t), t) == Approx(t.latency(path).value + 1e8 / t.bottleneck(path)));
+  CHECK(lone(flow(OpKind::send, {1, 9}, 1e8, t), t) == Approx(t.latency(path).value + 1e8 / t.bottleneck(path)));
 }
 
 TEST_CASE("all-to-all in one DGX sends (n-1)/n of the buffer through every port") {
   const Topology t = topology_of("dgx-h100");
   const double rate = link_named(t, "node0.gpu0.nvlink.up").effective();
   for (int n = 2; n <= 8; ++n)
-    CHECK(alone(flow(OpKind::all_to_all, range(n), 1e9, t), t) == Approx(hop(t) + (n - 1.0) / n * 1e9 / rate));
+    CHECK(lone(flow(OpKind::all_to_all, range(n), 1e9, t), t) == Approx(hop(t) + (n - 1.0) / n * 1e9 / rate));
 }
 
 TEST_CASE("bus factors are those of nccl-tests") {

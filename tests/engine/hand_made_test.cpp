@@ -153,7 +153,7 @@ const Pricing& pricing() {
   static const CollectiveAlgorithm direct_row{"direct", any, no_steps, direct};
   static const Pricing prices{
       [](const Program&, const Op& op, const DeviceSpec&) { return Seconds(1e-6 * op.prototype); },
-      [](OpKind kind, std::span<const DeviceId>, double, const Topology&) -> const CollectiveAlgorithm& {
+      [](OpKind kind, Axis, std::span<const DeviceId>, double, const Topology&) -> const CollectiveAlgorithm& {
         return kind == OpKind::send ? direct_row : ring_row;
       }};
   return prices;
