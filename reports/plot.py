@@ -18,6 +18,7 @@ try:
     import memory
     import page
     import timeline
+    import wiring
 except ImportError as error:
     if "matplotlib" not in str(error):
         raise
@@ -45,6 +46,7 @@ def draw(runs, comparison, folder):
     if runs:
         add("memory.png", "Memory", "memory by stage at the peak and along the step", memory.plot, runs[0])
         add("links.png", "Links", "the most used links", links.plot, runs[0])
+        add("wiring.png", "Wiring", "what joins what, coloured by use", wiring.plot, runs[0])
     return drawn
 
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <stdexcept>
 
+#include "sim/engine/bounds.h"
 #include "sim/engine/compile.h"
 #include "sim/engine/fluid.h"
 #include "sim/engine/run.h"
@@ -31,7 +32,9 @@ Solver solver_for(const Network& network, const std::string& wanted) {
 Timeline simulate(const World& world, const SimulateOptions& options) {
   const Network network = compile(world, options.fold);
   const auto fluid = make_fluid(solver_for(network, options.solver));
-  return Run(network, *fluid).run();
+  Timeline timeline = Run(network, *fluid).run();
+  check_bounds(network, timeline);
+  return timeline;
 }
 
 }  // namespace trainwire

@@ -67,41 +67,6 @@ void apply_overrides(Value& root, const std::vector<std::string>& overrides, Pro
   }
 }
 
-void read_disturbances(Reader& reader, Problems& problems) {
-  const Value* list = reader.raw("disturbances");
-  if (list == nullptr || list->kind == Value::Kind::null) return;
-  if (list->kind != Value::Kind::list) {
-    reader.fail("disturbances", "must be a list");
-    return;
-  }
-  for (const Value& item : list->items) {
-    problems.add({item.where, "disturbances", item.text(), "is not supported yet", "Leave the list empty"});
-  }
-}
-
-// `linear` (rank i on device i), or the device of each rank.
-std::vector<DeviceId> read_placement(Reader& reader, std::size_t world) {
-  std::vector<DeviceId> placement(world);
-  for (std::size_t i = 0; i < world; ++i) placement[i] = static_cast<DeviceId>(i);
-  const Value* value = reader.raw("placement");
-  if (value == nullptr || (value->kind == Value::Kind::scalar && value->scalar == "linear")) return placement;
-  const std::string form =
-      fmt::format("must be linear, or a list with each of the devices 0 to {} once", world == 0 ? 0 : world - 1);
-  if (value->kind != Value::Kind::list) {
-    reader.fail("placement", form);
-    return placement;
-  }
-  const std::vector<std::int64_t> devices = reader.integers("placement", 0);
-  if (world == 0) return placement;
-  const std::set<std::int64_t> distinct(devices.begin(), devices.end());
-  if (devices.size() != world || distinct.size() != world || *distinct.rbegin() >= static_cast<std::int64_t>(world)) {
-    reader.fail("placement", form);
-    return placement;
-  }
-  for (std::size_t i = 0; i < world; ++i) placement[i] = static_cast<DeviceId>(devices[i]);
-  return placement;
-}
-
 void collect_files(const Value& value, std::set<std::string>& files) {
   if (!value.where.file.empty() && value.where.file != "--set") files.insert(value.where.file);
   for (const Value& item : value.items) collect_files(item, files);
@@ -142,7 +107,8 @@ Scenario read_scenario(const Value& root, const fs::path& file, Problems& proble
   const Value nothing;
   s.training = read_training(training == nullptr ? nothing : *training, problems);
   StrategySection section = read_strategy(strategy == nullptr ? nothing : *strategy, problems);
-  read_disturbances(reader, problems);
+  read_disturbances(reader, s, topology_known);
+  read_collectives(reader, s);
   s.placement = read_placement(reader, topology_known ? s.topology.devices.size() : 0);
   reader.finish();
 

@@ -20,6 +20,13 @@ struct StrategySection {
 };
 StrategySection read_strategy(const Value& section, Problems&);
 
+// `linear`, `scattered`, or the device of each rank.
+std::vector<DeviceId> read_placement(Reader&, std::size_t world);
+// Applies `disturbances:` to the scenario's topology.
+void read_disturbances(Reader&, Scenario&, bool topology_known);
+// `collectives: tree`, or by axis.
+void read_collectives(Reader&, Scenario&);
+
 int& degree_of(Strategy&, Axis);
 
 // A problem found after reading, at the place where the dotted key was written (or would have been).

@@ -48,6 +48,13 @@ struct Strategy {
   std::array<Axis, axis_count> order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 };
 
+// Each run of a simulation draws the speed of each device: log-normal, `spread` its standard deviation.
+struct Jitter {
+  double spread = 0;
+  int runs = 1;
+  std::uint64_t seed = 1;
+};
+
 struct Scenario {
   std::string name, question;
   std::filesystem::path file;
@@ -58,6 +65,8 @@ struct Scenario {
   Strategy strategy;
   DeviceMesh mesh;
   std::vector<DeviceId> placement;  // rank -> device
+  Jitter jitter;
+  std::array<std::string, axis_count> collectives;  // by Axis: the algorithm to use, empty: chosen by size and wiring
   int world_size() const { return mesh.size(); }
   std::int64_t micro_batches() const {  // a replica runs in a step
     return training.global_batch / (training.micro_batch * mesh.degree(Axis::data) * mesh.degree(Axis::expert));

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <optional>
 
@@ -111,8 +113,38 @@ std::string to_json(const Scenario& s, const Explained& e) {
 }
 
 void explain_options(options::options_description& description) {
-  description.add_options()("ops", "list every operation of every program");
+  auto add = description.add_options();
+  add("ops", "list every operation of every program");
+  add("route", options::value<std::string>()->value_name("A,B"), "the links from rank A to rank B, and back");
 }
+
+namespace {
+
+std::string route_text(const Scenario& s, const std::string& ends) {
+  int from = -1, to = -1;
+  char rest = 0;
+  if (std::sscanf(ends.c_str(), "%d,%d%c", &from, &to, &rest) != 2 || std::min(from, to) < 0 ||
+      std::max(from, to) >= s.world_size())
+    throw UsageError(
+        fmt::format("--route {}: must be two ranks from 0 to {}, for example 0,1", ends, s.world_size() - 1));
+  std::string text;
+  for (const auto& [a, b] : {std::pair{from, to}, std::pair{to, from}}) {
+    const DeviceId source = s.placement[static_cast<std::size_t>(a)], target = s.placement[static_cast<std::size_t>(b)];
+    const Path path = s.topology.route(source, target);
+    text += fmt::format("route from rank {} ({}) to rank {} ({}): {}, {} at the narrowest\n", a,
+                        s.topology.devices[static_cast<std::size_t>(source)].name, b,
+                        s.topology.devices[static_cast<std::size_t>(target)].name, to_text(s.topology.latency(path)),
+                        path.links.empty() ? "-" : to_text(Bandwidth(s.topology.bottleneck(path))));
+    for (const LinkId id : path.links) {
+      const Link& link = s.topology.links[static_cast<std::size_t>(id)];
+      text += fmt::format("  {:<36} {:<9} {:>10} {:>9}\n", link.name, to_text(link.kind),
+                          to_text(Bandwidth(link.effective())), to_text(link.latency.value));
+    }
+  }
+  return text;
+}
+
+}  // namespace
 
 int explain(const Call& call) {
   const Scenario scenario = load_scenario(call.positional[0], call.overrides);
@@ -122,7 +154,8 @@ int explain(const Call& call) {
   const Explained what = explained(scenario, plan);
   const bool list = call.own.count("ops") > 0 && !call.json;
   const std::string text =
-      (call.json ? to_json(scenario, what) : to_text(scenario, what)) + "\n" + (list ? operations_text(plan) : "");
+      (call.json ? to_json(scenario, what) : to_text(scenario, what)) + "\n" + (list ? operations_text(plan) : "") +
+      (call.own.count("route") > 0 && !call.json ? route_text(scenario, call.own["route"].as<std::string>()) : "");
   fmt::print("{}", text);
   if (folder) {
     const std::filesystem::path file = folder->path() / (call.json ? "explain.json" : "explain.txt");

@@ -94,7 +94,8 @@ class Plot(unittest.TestCase):
         write_run(self.folder / "simulate", "simulated")
         result = plot(self.folder / "simulate")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.check_pictures(self.folder / "simulate", ["timeline.png", "breakdown.png", "memory.png", "links.png"])
+        self.check_pictures(self.folder / "simulate", ["timeline.png", "breakdown.png", "memory.png", "links.png",
+                                                       "wiring.png"])
 
     def test_a_parent_folder_gives_both_runs_and_their_comparison(self):
         write_run(self.folder / "execute", "executed", slow=1.2)
@@ -103,7 +104,7 @@ class Plot(unittest.TestCase):
         result = plot(self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         page = self.check_pictures(self.folder, ["timeline.png", "breakdown.png", "comparison.png", "memory.png",
-                                                 "links.png"])
+                                                 "links.png", "wiring.png"])
         self.assertIn("-16.7 %", page)
         self.assertLess(page.index("predicted (simgrid)"), page.index("measured (cpu)"))
 

@@ -120,7 +120,7 @@ TEST_CASE("what comes later is refused by name") {
   check({{"strategy: {data: {sharding: zero1}}",
           {"strategy.data.sharding = zero1: is not supported yet. Supported: none."}},
          {"strategy: {data: {sharding: fsdp}}", {"strategy.data.sharding = fsdp: is not supported yet"}},
-         {"disturbances: [{slow: gpu3}]", {"x.yaml:5: disturbances = {slow: gpu3}: is not supported yet"}}});
+         {"disturbances: [{slow: gpu3}]", {"x.yaml:5: disturbances[0]: names no disturbance"}}});
   CHECK_THAT(refusal(toy, {"training.precision=fp8"}), contains("training.precision = fp8: is not supported yet"));
 }
 
