@@ -84,13 +84,14 @@ bool nvls_fits(std::span<const DeviceId> devices, const Topology& topology) {
 // much.
 Flow nvls_flow(OpKind, std::span<const DeviceId> devices, double bytes, const Topology& topology) {
   // Fitted to NCCL all-reduce on 4 and 8 H100 and H200; NVIDIA aiconfigurator, commit 095f58a (Apache-2.0)
-  constexpr double base_s = 45e-6, wire = 0.87;
+  constexpr double base_s = 50e-6, wire = 0.863;
   Crossed crossed{topology, {}};
   double latency = 0;
   for (std::size_t m = 0; m < devices.size(); ++m)
     latency = std::max(latency, crossed.go(devices[m], devices[(m + 1) % devices.size()], -1));
   const double n = static_cast<double>(devices.size());
-  return {Seconds(base_s + 2 * latency), bytes * (1 + 1 / n) / wire, count_links(crossed.links), "nvls", "Simple"};
+  return {Seconds(base_s * start_scale(devices, topology) + 2 * latency), bytes * (1 + 1 / n) / wire,
+          count_links(crossed.links), "nvls", "Simple"};
 }
 
 bool hierarchical_fits(std::span<const DeviceId> devices, const Topology& topology) {
