@@ -60,12 +60,14 @@ std::uint64_t shape_of(std::span<const DeviceId> devices, const Topology& topolo
 
 const CollectiveAlgorithm& choose_algorithm(OpKind kind, std::span<const DeviceId> devices, double bytes,
                                             const Topology& topology, const std::string& wanted) {
+  const bool wired = !topology.devices.empty();  // tests of step lists have no topology
   if (!wanted.empty()) {
     const CollectiveAlgorithm& row = named(wanted);
-    if (row.applies(kind) && (row.fits == nullptr || row.fits(devices, topology))) return row;
+    if (row.applies(kind) && (row.fits == nullptr || !wired || row.fits(devices, topology))) return row;
   }
   const CollectiveAlgorithm& usual = algorithms()[ring_applies(kind) ? 0 : 1];
-  if (kind != OpKind::all_reduce || devices.size() < 3 || topology.spec(devices[0]).kind != DeviceSpec::Kind::gpu)
+  if (!wired || kind != OpKind::all_reduce || devices.size() < 3 ||
+      topology.spec(devices[0]).kind != DeviceSpec::Kind::gpu)
     return usual;
   const char* other = nvls_fits(devices, topology) ? "nvls" : several_nodes(devices, topology) ? "tree" : nullptr;
   if (other == nullptr) return usual;

@@ -14,7 +14,9 @@ struct OneCollective {
   Scenario scenario;
   Plan plan;
 
-  OneCollective(OpKind kind, Reduction reduction, int n, std::int64_t in, std::int64_t out) {
+  OneCollective(OpKind kind, Reduction reduction, int n, std::int64_t in, std::int64_t out,
+                const std::string& algorithm = "") {
+    scenario.collectives.fill(algorithm);
     plan.mesh = DeviceMesh({n, 1, 1, 1, 1}, scenario.strategy.order);
     plan.program_of.assign(static_cast<std::size_t>(n), 0);
     for (int r = 0; r < n; ++r) scenario.placement.push_back(r);
@@ -71,11 +73,15 @@ void for_each_size(const Run& run) {
 }  // namespace
 
 TEST_CASE("all_reduce leaves the sum, or the maximum, of all members on each of them") {
-  for (const Reduction reduction : {Reduction::sum, Reduction::max})
-    for_each_size([&](MPI_Comm comm, int n, std::int64_t elements) {
+  for (const auto& [reduction, algorithm] :
+       {std::pair{Reduction::sum, ""}, std::pair{Reduction::max, ""}, std::pair{Reduction::sum, "tree"},
+        std::pair{Reduction::sum, "halving-doubling"}, std::pair{Reduction::sum, "nvls"},
+        std::pair{Reduction::max, "hierarchical"}})
+    for_each_size([&, reduction = reduction, algorithm = algorithm](MPI_Comm comm, int n, std::int64_t elements) {
       std::vector<float> data(static_cast<std::size_t>(elements));
       for (std::int64_t i = 0; i < elements; ++i) data[static_cast<std::size_t>(i)] = value(world_rank(), i);
-      OneCollective(OpKind::all_reduce, reduction, n, elements, elements).run(comm, data.data(), data.data());
+      OneCollective(OpKind::all_reduce, reduction, n, elements, elements, algorithm)
+          .run(comm, data.data(), data.data());
       int wrong = 0;
       for (std::int64_t i = 0; i < elements; ++i) {
         float expected = value(0, i);
