@@ -84,7 +84,7 @@ bool nvls_fits(std::span<const DeviceId> devices, const Topology& topology) {
 // much.
 Flow nvls_flow(OpKind, std::span<const DeviceId> devices, double bytes, const Topology& topology) {
   // Fitted to NCCL all-reduce on 4 and 8 H100 and H200; NVIDIA aiconfigurator, commit 095f58a (Apache-2.0)
-  constexpr double base_s = 50e-6, wire = 0.863;
+  constexpr double base_s = 45e-6, wire = 0.87;
   Crossed crossed{topology, {}};
   double latency = 0;
   for (std::size_t m = 0; m < devices.size(); ++m)
