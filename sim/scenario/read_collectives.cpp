@@ -17,10 +17,12 @@ void read_collectives(Reader& reader, Scenario& scenario) {
     return;
   }
   Reader axes(*value, "collectives", reader.problems());
-  for (int a = 0; a < axis_count; ++a) {
+  for (int a = 0; a < group_count; ++a) {
     const auto axis = static_cast<Axis>(a);
     if (const std::string key(to_text(axis)); axes.has(key))
       scenario.collectives[static_cast<std::size_t>(a)] = chosen(axes, key);
+    else if (a >= axis_count)  // groups that add gradients up go by the data axis
+      scenario.collectives[static_cast<std::size_t>(a)] = scenario.collectives[static_cast<std::size_t>(Axis::data)];
   }
   axes.finish();
 }

@@ -66,7 +66,7 @@ struct Scenario {
   DeviceMesh mesh;
   std::vector<DeviceId> placement;  // rank -> device
   Jitter jitter;
-  std::array<std::string, axis_count> collectives;  // by Axis: the algorithm to use, empty: chosen by size and wiring
+  std::array<std::string, group_count> collectives;  // by Axis: the algorithm to use, empty: chosen by size and wiring
   int world_size() const { return mesh.size(); }
   std::int64_t micro_batches() const {  // a replica runs in a step
     return training.global_batch / (training.micro_batch * mesh.degree(Axis::data) * mesh.degree(Axis::expert));
