@@ -101,8 +101,9 @@ class Progress {
     for (Rank r = 0; r < plan_.mesh.size(); ++r) {
       const auto p = plan_.program_of[static_cast<std::size_t>(r)];
       if (!seen.insert(p).second) continue;
-      std::array<std::int32_t, axis_count> shared;  // the smallest program of a group of several, -1: all run this one
-      for (int a = 0; a < axis_count; ++a) shared[static_cast<std::size_t>(a)] = other_program(r, static_cast<Axis>(a));
+      std::array<std::int32_t, group_count> shared;  // the smallest program of a group of several, -1: all run this one
+      for (int a = 0; a < group_count; ++a)
+        shared[static_cast<std::size_t>(a)] = other_program(r, static_cast<Axis>(a));
       const Program& program = plan_.programs[static_cast<std::size_t>(p)];
       for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
