@@ -1,5 +1,5 @@
-// Where the buffers of one rank lie in one block of memory. Parameters, gradients, optimizer state and inputs keep their
-// place; what belongs to one micro-batch shares memory with whatever is not alive at the same time.
+// Where the buffers of one rank lie in one block of memory. Parameters, gradients, optimizer state and inputs keep
+// their place; what belongs to one micro-batch shares memory with whatever is not alive at the same time.
 #pragma once
 #include <functional>
 #include <vector>

@@ -33,9 +33,9 @@ struct StepRecord {
 
 // One rank's run. All times are of one clock that the ranks share.
 struct RunRecord {
-  std::string executor;               // "cpu" | "cuda"
-  std::vector<StepRecord> measured;   // without the warm-up
-  std::vector<double> losses;         // of every step: this rank's micro-batches
+  std::string executor;              // "cpu" | "cuda"
+  std::vector<StepRecord> measured;  // without the warm-up
+  std::vector<double> losses;        // of every step: this rank's micro-batches
 };
 
 // The values of a parameter's buffer, valid until the next call.

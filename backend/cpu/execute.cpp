@@ -25,8 +25,7 @@ void initial_parameters(const Scenario& scenario, const Plan& plan, const Progra
 void input_data(const Scenario& scenario, const Plan& plan, const Program& program, const Coordinates& at,
                 std::int64_t step, const Arena& arena) {
   for (BufferId b = 0; b < static_cast<BufferId>(program.buffers.size()); ++b)
-    if (program.tensor(b).category == Category::input)
-      input_values(scenario, plan, program, b, at, step, arena.at(b));
+    if (program.tensor(b).category == Category::input) input_values(scenario, plan, program, b, at, step, arena.at(b));
 }
 
 }  // namespace

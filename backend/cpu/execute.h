@@ -7,11 +7,11 @@
 
 namespace trainwire::cpu {
 
-using trainwire::ExecuteOptions;
 using backend::is_rank;
 using backend::launch_ranks;
-using trainwire::Result;
 using backend::world_rank;
+using trainwire::ExecuteOptions;
+using trainwire::Result;
 
 // Throws ConfigError where this backend cannot run the scenario. Call before launch_ranks, so that it is said once.
 void check_executable(const Scenario&);

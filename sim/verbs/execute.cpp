@@ -11,6 +11,8 @@
 
 #ifdef TRAINWIRE_HAS_CPU
 #include "backend/cpu/execute.h"
+#include "backend/cuda/execute.h"
+#include "backend/cuda/load.h"
 #endif
 
 namespace trainwire {
@@ -24,10 +26,12 @@ void execute_options(options::options_description& description) {
 
 namespace {
 
-void check_backend(const Call& call) {
-  const std::string backend = call.own.count("backend") > 0 ? call.own["backend"].as<std::string>() : "cpu";
-  if (backend == "cuda") throw UsageError("--backend cuda: this build has no CUDA backend. Use --backend cpu");
-  if (backend != "cpu") throw UsageError(fmt::format("--backend {}: must be cpu or cuda", backend));
+// "" where the command does not say.
+std::string backend_of(const Call& call) {
+  const std::string backend = call.own.count("backend") > 0 ? call.own["backend"].as<std::string>() : "";
+  if (!backend.empty() && backend != "cpu" && backend != "cuda")
+    throw UsageError(fmt::format("--backend {}: must be cpu or cuda", backend));
+  return backend;
 }
 
 }  // namespace
@@ -58,27 +62,59 @@ void check_memory(const Scenario& scenario, const Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+// One executor with what must be asked before ranks are started.
+struct Backend {
+  void (*check)(const Scenario&);
+  Result (*execute)(const Scenario&, const Plan&, const ExecuteOptions&);
+  bool shares_memory;  // ranks share this host's memory
+};
+
+// Said before a scenario is read: a GPU that is asked for and missing is a wrong command line.
+void check_backend(const Call& call) {
+  if (backend_of(call) != "cuda") return;
+  const std::string missing = cuda::why_unavailable();
+  if (!missing.empty()) throw UsageError("--backend cuda: " + missing);
+}
+
+// GPUs are the default where this host has one for each rank that it would start, or where ranks were started already.
+Backend choose_backend(const Call& call, int ranks) {
+  const std::string wanted = backend_of(call);
+  const int gpus = wanted == "cpu" ? 0 : cuda::device_count();
+  const bool enough = cpu::is_rank() ? gpus > 0 : gpus >= ranks;
+  if (wanted == "cuda" || enough) return {cuda::check_executable, cuda::execute, false};
+  if (gpus > 0)
+    say(call, fmt::format("{} ranks and {} GPU{} here: executing on CPUs", ranks, gpus, gpus > 1 ? "s" : ""));
+  return {cpu::check_executable, cpu::execute, true};
+}
+
+}  // namespace
+
 int execute_verb(const Call& call) {
   check_backend(call);
   const Scenario scenario = load_scenario(call.positional[0], call.overrides);
-  cpu::check_executable(scenario);
-  cpu::ExecuteOptions chosen;
+  const Backend backend = choose_backend(call, scenario.world_size());
+  backend.check(scenario);
+  ExecuteOptions chosen;
+  chosen.measure_overhead = true;
   chosen.steps = call.own.count("steps") > 0 ? call.own["steps"].as<int>() : scenario.training.steps;
   if (chosen.steps < 1) throw UsageError(fmt::format("--steps {}: must be at least 1", chosen.steps));
   const bool first = cpu::world_rank() == 0;
   std::optional<OutputFolder> folder;
   if (first) folder.emplace(output_path(call, scenario.file));
   const Plan plan = build_plan(scenario);
-  check_memory(scenario, plan);
+  if (backend.shares_memory) check_memory(scenario, plan);
   const int status = cpu::launch_ranks(scenario.world_size(), call.command);
   if (status >= 0) return status;
 
-  const cpu::Result result = cpu::execute(scenario, plan, chosen);
+  const Result result = backend.execute(scenario, plan, chosen);
   if (!first) return done;
   Report report = measure(scenario, plan, result.timeline);
   report.wall_s = seconds_since_start();
   report = write_results(folder->path(), scenario, plan, result.timeline, report);
   fmt::print("{}\n", call.json ? to_json(report) : to_summary(report));
+  for (const std::string& note : result.timeline.notes) say(call, note);
   say(call, fmt::format("results: {}", folder->path().string()));
   return done;
 }
@@ -86,7 +122,7 @@ int execute_verb(const Call& call) {
 #else
 
 int execute_verb(const Call& call) {
-  check_backend(call);
+  backend_of(call);
   throw UsageError(
       "this build cannot execute: it was made without MPI or Eigen. Install them (Debian, Ubuntu: apt install "
       "libopenmpi-dev openmpi-bin libeigen3-dev), then configure again with -DTRAINWIRE_MPI=ON and build");

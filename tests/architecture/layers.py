@@ -32,13 +32,15 @@ MAY_INCLUDE = {
                        "sim/units"],
     "backend/cpu": ["backend/common", "sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model", "sim/topology", "sim/plan",
                     "sim/config", "sim/ops", "sim/units"],
+    "backend/cuda": ["backend/common", "sim/result", "sim/scenario", "sim/model", "sim/topology", "sim/plan", "sim/config",
+                     "sim/ops", "sim/units"],
     "backend/calibrate": ["backend/cpu", "backend/common", "sim/result", "sim/collective", "sim/cost", "sim/scenario", "sim/model",
                           "sim/topology", "sim/plan", "sim/config", "sim/ops", "sim/units"],
 }
 # outside library (pattern of the included path) -> the folders that may know it; tests may use what they test uses
 OUTSIDE = {
     r"simgrid/|xbt/": ["sim/engine"],
-    r"cuda|nccl|cublas|cudnn|nvtx": ["backend/cuda"],
+    r"cuda|nccl|cublas|cudnn|nvtx|mma\.h": ["backend/cuda"],
     r"Eigen/": ["backend/cpu"],
     r"mpi\.h": ["backend/common", "backend/cpu", "backend/calibrate"],
     r"boost/program_options": ["sim/verbs", "sim"],

@@ -33,13 +33,17 @@ TEST_CASE("a wrong command line is bad input and says what would be right") {
                       {"explain a b", "but 2 were given"},
                       {"explain x.yaml --josn", "--json"},
                       {"explain x.yaml -o", "output"},
-                      {"execute x.yaml --backend cuda", "this build has no CUDA backend"},
+#ifdef TRAINWIRE_HAS_CPU
+                      {"execute x.yaml --backend cuda", "--backend cuda: the CUDA part of trainwire is not installed"},
+                      {"calibrate --backend cuda", "--backend cuda: the CUDA part of trainwire is not installed"},
+#endif
                       {"execute x.yaml --backend tpu", "must be cpu or cuda"},
                       {"compare a b", "a: "},
                       {"plot nowhere", "nowhere: is not a result folder"},
                       {"sweep x.yaml --vary a=1", "sweep is not supported yet"},
                       {"search x.yaml", "search is not supported yet"},
                       {"import hf-config x", "Known: nccl-topo"}};
+  setenv("TRAINWIRE_CUDA_PLUGIN", "/nowhere/libtrainwire_cuda.so", 1);  // also where there is a GPU
   const TestFolder folder("usage");
   folder.write("x.yaml", small);
   for (const Row& row : rows) {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <set>
 
-#include "backend/cpu/arena.h"
 #include "backend/common/random.h"
 #include "backend/common/shard.h"
+#include "backend/cpu/arena.h"
 #include "tests/scenarios.h"
 #include "tests/test.h"
 
@@ -101,12 +101,11 @@ TEST_CASE("the owned parts of all ranks cover every parameter exactly once") {
           const Tensor& t = plan.program(r).tensor(b);
           auto& parameter = holders[static_cast<std::size_t>(t.parameter)];
           std::int64_t next = 0;
-          for_each_run(t, coordinates_of(plan.mesh, r),
-                            [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-                              CHECK(local == next);
-                              next += n;
-                              for (std::int64_t i = 0; i < n; ++i) ++parameter[static_cast<std::size_t>(global + i)];
-                            });
+          for_each_run(t, coordinates_of(plan.mesh, r), [&](std::int64_t local, std::int64_t global, std::int64_t n) {
+            CHECK(local == next);
+            next += n;
+            for (std::int64_t i = 0; i < n; ++i) ++parameter[static_cast<std::size_t>(global + i)];
+          });
           CHECK(next == t.shape.elements());
         }
       for (const auto& parameter : holders)
