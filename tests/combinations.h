@@ -50,9 +50,15 @@ inline const std::vector<Choice>& choices() {
          s.strategy.pipeline.interleave = 2;
        }},
       {Dimension::pipeline, "zero-bubble", [](Scenario& s) { s.strategy.pipeline.schedule = P::zero_bubble; }},
+      {Dimension::pipeline, "zero-bubble-v", [](Scenario& s) { s.strategy.pipeline.schedule = P::zero_bubble_v; }},
       {Dimension::pipeline, "turns in pairs", turns_in_pairs},
       {Dimension::recompute, "selective", [](Scenario& s) { s.training.recompute = Recompute::selective; }},
       {Dimension::recompute, "full", [](Scenario& s) { s.training.recompute = Recompute::full; }},
+      {Dimension::recompute, "full, two blocks a segment",
+       [](Scenario& s) {
+         s.training.recompute = Recompute::full;
+         s.training.recompute_segment = 2;
+       }},
       {Dimension::recompute, "full of every second block",
        [](Scenario& s) {
          s.training.recompute = Recompute::full;

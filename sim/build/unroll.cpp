@@ -1,5 +1,6 @@
 // Spells a finished draft out: one program a pipeline stage, its micro-batches in the order of the schedule, buffers a
 // micro-batch, and the dependencies between streams that the buffers imply.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -26,6 +27,8 @@ class Unroller {
     tensor_of_.assign(d.tensors.size(), -1);
     buffer_of_.assign(d.tensors.size(), {});
     newest_.fill(-1);
+    receives_.assign(turns().size(), false);
+    for (const std::size_t turn : d.receives[static_cast<std::size_t>(stage)]) receives_.at(turn) = true;
     find_operations();
     find_triggers();
   }
@@ -36,7 +39,9 @@ class Unroller {
       const bool forward = turn.kind == TurnKind::forward;
       const auto& ops = forward ? draft_.forward : draft_.backward;
       const std::size_t base = forward ? 0 : draft_.forward.size();
+      receive_until(t);
       for (const std::size_t i : operations(turn)) {
+        if (is_pipeline_receive(ops[i])) continue;
         emit(ops[i], base + i, turn.micro_batch);
         const auto ready = triggers_.find({t, i});
         if (!forward && ready != triggers_.end())
@@ -49,6 +54,22 @@ class Unroller {
   }
 
  private:
+  static bool is_pipeline_receive(const DraftOp& op) { return op.stream == Stream::pipeline_receive; }
+
+  // What the turn receives, and what is to be received before that.
+  void receive_until(std::size_t turn) {
+    const auto& order = draft_.receives[static_cast<std::size_t>(stage_)];
+    while (receives_[turn]) {
+      const std::size_t next = order.at(received_++);
+      receives_[next] = false;
+      const bool forward = turns()[next].kind == TurnKind::forward;
+      const auto& ops = forward ? draft_.forward : draft_.backward;
+      for (const std::size_t i : operations(turns()[next]))
+        if (is_pipeline_receive(ops[i]))
+          emit(ops[i], (forward ? 0 : draft_.forward.size()) + i, turns()[next].micro_batch);
+    }
+  }
+
   // Indices of a chunk's operations in the draft, by TurnKind.
   using ChunkOperations = std::array<std::vector<std::size_t>, 4>;
 
@@ -212,6 +233,8 @@ class Unroller {
   const Draft& draft_;
   int stage_;
   std::int64_t count_;
+  std::vector<bool> receives_;  // by turn: receives something, and has not yet
+  std::size_t received_ = 0;    // of the turns that receive, how many have
   Program program_;
   std::vector<ChunkOperations> operations_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> triggers_;

@@ -40,9 +40,10 @@ struct Draft {
   std::vector<DraftOp> forward, backward;
   std::vector<StepOp> step;
   std::vector<std::string> layers;
-  std::vector<int> piece_of_layer;  // of the model along its layers; piece c is chunk c / stages of stage c % stages
-  std::vector<Turns> turns;         // by stage
-  int messages = 0;                      // transfers numbered so far
+  std::vector<int> piece_of_layer;                 // of the model along its layers; PipelineShape says where it lies
+  std::vector<Turns> turns;                        // by stage
+  std::vector<std::vector<std::size_t>> receives;  // by stage: turns that receive, in the order of their receives
+  int messages = 0;                                // transfers numbered so far
 };
 
 TensorId add_tensor(Draft&, Tensor);

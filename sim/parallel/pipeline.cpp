@@ -22,7 +22,7 @@ std::vector<int> pieces_of_layers(const Draft& d, std::vector<std::int64_t> bloc
   std::vector<int> piece{0};
   for (std::size_t c = 0; c < blocks_of.size(); ++c)
     piece.insert(piece.end(), static_cast<std::size_t>(blocks_of[c]), static_cast<int>(c));
-  piece.push_back(shape.stages * shape.chunks - 1);
+  piece.push_back(shape.pieces() - 1);
   return piece;
 }
 
@@ -49,11 +49,11 @@ DraftOp transfer(OpKind kind, const DraftOp& reader, TensorId t, Place place, in
 bool travels(const Tensor& t) { return t.category == Category::activation; }
 
 // Puts a send and a receive before the first operation of a stage that reads what another stage produced.
-std::vector<DraftOp> connect(Draft& d, const std::vector<DraftOp>& ops, int stages,
+std::vector<DraftOp> connect(Draft& d, const std::vector<DraftOp>& ops, const PipelineShape& shape,
                              std::map<TensorId, std::set<int>>& held) {
   std::vector<DraftOp> result;
   std::map<TensorId, Place> home;
-  const auto piece = [stages](const Place& p) { return p.chunk * stages + p.stage; };
+  const auto piece = [&shape](const Place& p) { return shape.piece_of(p.stage, p.chunk); };
   for (const DraftOp& op : ops) {
     for (const TensorId t : op.inputs) {
       if (!travels(tensor(d, t)) || held[t].count(op.stage) != 0) continue;
@@ -116,18 +116,18 @@ void exchange_tied_gradient(Draft& d, TensorId gradient, int here, int there) {
 }  // namespace
 
 void pipeline_cut(Draft& d, const Scenario& s) {
-  const int stages = s.mesh.degree(Axis::pipeline);
-  if (stages == 1) return;
-  d.piece_of_layer = pieces_of_layers(d, s.strategy.pipeline.layers, s.pipeline_shape());
+  const PipelineShape shape = s.pipeline_shape();
+  if (shape.stages == 1) return;
+  d.piece_of_layer = pieces_of_layers(d, s.strategy.pipeline.layers, shape);
   for (auto* list : {&d.forward, &d.backward})
     for (DraftOp& op : *list) {
       const int piece = d.piece_of_layer[static_cast<std::size_t>(op.layer)];
-      op.stage = piece % stages;
-      op.chunk = piece / stages;
+      op.stage = shape.stage_of(piece);
+      op.chunk = shape.chunk_of(piece);
     }
   std::map<TensorId, std::set<int>> held;
-  d.forward = connect(d, d.forward, stages, held);
-  d.backward = connect(d, d.backward, stages, held);
+  d.forward = connect(d, d.forward, shape, held);
+  d.backward = connect(d, d.backward, shape, held);
   for (const auto& [gradient, users] : writers_of_gradients(d)) {
     if (users.size() < 2) continue;
     if (users.size() > 2) throw std::logic_error(tensor(d, gradient).name + " is written on more than two stages");
@@ -142,11 +142,12 @@ void pipeline_schedule(Draft& d, const Scenario& s) {
   const PipelineShape shape = s.pipeline_shape();
   if (s.strategy.pipeline.schedule == PipelineSchedule::as_given) {
     d.turns = s.strategy.pipeline.turns;
-    return;
+  } else {
+    const ScheduleRule* rule = find_schedule(s.strategy.pipeline.schedule);
+    if (rule == nullptr) throw std::logic_error("a pipeline schedule without a row in the table");
+    for (int stage = 0; stage < shape.stages; ++stage) d.turns.push_back(rule->turns(shape, stage));
   }
-  const ScheduleRule* rule = find_schedule(s.strategy.pipeline.schedule);
-  if (rule == nullptr) throw std::logic_error("a pipeline schedule without a row in the table");
-  for (int stage = 0; stage < shape.stages; ++stage) d.turns.push_back(rule->turns(shape, stage));
+  d.receives = receive_order(d.turns, shape);
 }
 
 }  // namespace trainwire

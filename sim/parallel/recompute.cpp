@@ -1,7 +1,7 @@
 // Activation recomputation (Chen et al. 2016; Korthikanti et al. 2022, "Reducing activation recomputation", §5): what a
 // segment makes is not kept from its forward to its backward pass but made again right before it, collectives included.
-// full: a segment is a block, its input alone is kept (2·S·B·H bytes of a 16-bit block); one forward pass of the blocks
-// more. selective: a segment is the attention core; one forward pass of that more.
+// full: a segment is a block, or several in a row, whose input alone is kept (2·S·B·H bytes of 16 bits); one forward
+// pass of the blocks more. selective: a segment is the attention core; one forward pass of that more.
 #include <map>
 
 #include "sim/parallel/draft.h"
@@ -9,7 +9,10 @@
 namespace trainwire {
 namespace {
 
-using Operations = std::vector<std::size_t>;  // into Draft::forward
+struct Segment {
+  int first = 0, last = 0;              // layers
+  std::vector<std::size_t> operations;  // into Draft::forward
+};
 
 // Blocks come first to last in a piece of the model: of those, the first of every so many, up to a number.
 std::vector<bool> chosen_layers(const Draft& d, const Training& t) {
@@ -22,34 +25,43 @@ std::vector<bool> chosen_layers(const Draft& d, const Training& t) {
   return chosen;
 }
 
-std::vector<Operations> segments_of(const Draft& d, const Training& t) {
+// Whether the block goes with the segment that ends with the block before it.
+bool joins(const Draft& d, const std::vector<bool>& chosen, int layer, int blocks, int most) {
+  const auto at = static_cast<std::size_t>(layer);
+  return blocks < most && chosen[at - 1] && d.piece_of_layer[at - 1] == d.piece_of_layer[at];
+}
+
+std::vector<Segment> segments_of(const Draft& d, const Training& t) {
   const std::vector<bool> chosen = chosen_layers(d, t);
-  std::vector<Operations> segments;
+  std::vector<Segment> segments;
   for (std::size_t i = 0; i < d.forward.size(); ++i) {
     const DraftOp& op = d.forward[i];
     if (!chosen[static_cast<std::size_t>(op.layer)] || is_point_to_point(op.kind)) continue;
-    if (t.recompute == Recompute::selective) {
-      if (op.kind == OpKind::attention) segments.push_back({i});
-    } else if (!segments.empty() && d.forward[segments.back()[0]].layer == op.layer) {
-      segments.back().push_back(i);
-    } else {
-      segments.push_back({i});
+    if (t.recompute == Recompute::selective && op.kind != OpKind::attention) continue;
+    Segment* last = segments.empty() || t.recompute == Recompute::selective ? nullptr : &segments.back();
+    const bool next = last != nullptr && op.layer == last->last + 1 &&
+                      joins(d, chosen, op.layer, last->last - last->first + 1, t.recompute_segment);
+    if (last == nullptr || (op.layer != last->last && !next)) {
+      segments.push_back({op.layer, op.layer, {}});
+      last = &segments.back();
     }
+    last->last = op.layer;
+    last->operations.push_back(i);
   }
   return segments;
 }
 
-// The operations whose operands are made again: those of the block's backward pass, or the core's own derivative.
-bool derives(const DraftOp& op, const DraftOp& segment, Recompute how) {
-  return op.layer == segment.layer && !is_point_to_point(op.kind) &&
-         (how == Recompute::full || (op.kind == segment.kind && op.role != Role::forward));
+// The operations whose operands are made again: those of the blocks' backward pass, or the core's own derivative.
+bool derives(const DraftOp& op, const Segment& segment, Recompute how) {
+  return op.layer >= segment.first && op.layer <= segment.last && !is_point_to_point(op.kind) &&
+         (how == Recompute::full || (op.kind == OpKind::attention && op.role != Role::forward));
 }
 
 using Again = std::map<TensorId, TensorId>;  // what a segment makes -> the same, made again
 
-std::vector<DraftOp> run_again(Draft& d, const Operations& segment, Again& again) {
+std::vector<DraftOp> run_again(Draft& d, const Segment& segment, Again& again) {
   std::vector<DraftOp> copies;
-  for (const std::size_t i : segment) {
+  for (const std::size_t i : segment.operations) {
     DraftOp op = d.forward[i];
     for (TensorId& t : op.inputs)
       if (const auto made = again.find(t); made != again.end()) t = made->second;
@@ -80,16 +92,15 @@ void recompute(Draft& d, const Scenario& s) {
   const Recompute how = s.training.recompute;
   if (how == Recompute::none) return;
   std::map<std::size_t, std::vector<DraftOp>> before;  // by backward operation
-  for (const Operations& segment : segments_of(d, s.training)) {
-    const DraftOp& start = d.forward[segment[0]];
+  for (const Segment& segment : segments_of(d, s.training)) {
     std::size_t first = 0;
-    while (first < d.backward.size() && !derives(d.backward[first], start, how)) ++first;
+    while (first < d.backward.size() && !derives(d.backward[first], segment, how)) ++first;
     if (first == d.backward.size()) continue;
     Again again;
     std::vector<DraftOp> copies = run_again(d, segment, again);
     copies[0].waits = begins_with(d, d.backward[first], again);
     for (std::size_t i = first; i < d.backward.size(); ++i)
-      if (derives(d.backward[i], start, how))
+      if (derives(d.backward[i], segment, how))
         for (TensorId& t : d.backward[i].inputs)
           if (const auto made = again.find(t); made != again.end()) t = made->second;
     before[first] = std::move(copies);

@@ -28,14 +28,14 @@ std::vector<std::int64_t> with_sum(std::vector<std::int64_t> wanted, std::int64_
 void check_layers(const Scenario& s, std::int64_t blocks, Checks& checks) {
   const auto& layers = s.strategy.pipeline.layers;
   if (layers.empty()) return;
-  const auto& p = s.strategy.pipeline;
-  const auto pieces = static_cast<std::size_t>(p.degree == 1 ? 1 : p.degree * p.interleave);
+  const PipelineShape shape = pipeline_shape(s.strategy, 1);
+  const auto pieces = static_cast<std::size_t>(shape.pieces());
   const std::int64_t sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
-  const std::vector<std::int64_t> even = even_blocks({p.degree, p.degree == 1 ? 1 : p.interleave, 1}, blocks);
+  const std::vector<std::int64_t> even = even_blocks(shape, blocks);
   if (layers.size() != pieces) {
     checks.fail(key + ".layers", list_text(layers),
                 fmt::format("has {} numbers for {} stages x {} chunks = {} pieces of the model", layers.size(),
-                            p.degree, p.degree == 1 ? 1 : p.interleave, pieces),
+                            shape.stages, shape.chunks, pieces),
                 pieces > 64 ? "" : fmt::format("Try {}", list_text(even)));
   } else if (sum != blocks) {
     checks.fail(key + ".layers", list_text(layers),
@@ -54,6 +54,11 @@ void check_pieces(const Scenario& s, std::int64_t blocks, Checks& checks) {
     checks.fail(key, std::to_string(p.degree),
                 fmt::format("is more stages than model {} has blocks ({})", s.model.name, blocks),
                 fmt::format("Try {} or fewer", most));
+  } else if (p.schedule == PipelineSchedule::zero_bubble_v && p.degree > 1 && 2 * p.degree > most + 2) {
+    checks.fail(
+        key, std::to_string(p.degree),
+        fmt::format("means {} stages x 2 chunks of a V, but model {} has {} blocks", p.degree, s.model.name, blocks),
+        fmt::format("Try {} or fewer", (most + 2) / 2));
   } else if (p.degree > 1 && p.interleave > 1 && static_cast<std::int64_t>(p.degree) * p.interleave > most + 2) {
     // The first and the last piece may have the embedding and the head alone.
     checks.fail(
@@ -66,13 +71,17 @@ void check_pieces(const Scenario& s, std::int64_t blocks, Checks& checks) {
 
 void check_interleave(const Scenario& s, Checks& checks) {
   const auto& p = s.strategy.pipeline;
-  const bool interleaved = p.schedule == PipelineSchedule::interleaved;
-  if (p.interleave > 1 && !interleaved && p.schedule != PipelineSchedule::as_given) {
-    checks.fail(key + ".interleave", std::to_string(p.interleave),
-                "is the number of chunks a stage, and this schedule runs one", "Try schedule: interleaved");
-  } else if (interleaved && p.interleave < 2 && p.degree > 1) {
+  using Schedule = PipelineSchedule;
+  const std::string value = std::to_string(p.interleave);
+  if (p.schedule == Schedule::interleaved && p.interleave < 2 && p.degree > 1) {
     checks.fail(key + ".schedule", "interleaved", "needs at least 2 chunks a stage: with 1 it is 1f1b",
                 "Try interleave: 2");
+  } else if (p.schedule == Schedule::zero_bubble_v && p.interleave > 2) {
+    checks.fail(key + ".interleave", value, "is the number of chunks a stage, and a V has 2", "Leave it out");
+  } else if (p.interleave > 1 && (p.schedule == Schedule::gpipe || p.schedule == Schedule::one_f_one_b ||
+                                  p.schedule == Schedule::zero_bubble)) {
+    checks.fail(key + ".interleave", value, "is the number of chunks a stage, and this schedule runs one",
+                "Try schedule: interleaved");
   }
 }
 
@@ -102,7 +111,7 @@ void check_given(const Scenario& s, Checks& checks) {
   const Training& t = s.training;
   const std::int64_t unit = t.micro_batch * s.strategy.data.degree * s.strategy.expert.degree;
   if (t.global_batch % unit != 0) return;
-  const PipelineShape shape{p.degree, p.degree == 1 ? 1 : p.interleave, static_cast<int>(t.global_batch / unit)};
+  const PipelineShape shape = pipeline_shape(s.strategy, t.global_batch / unit);
   std::string problem = check_complete(p.turns, shape);
   if (problem.empty()) {
     problem = check_progress(p.turns, shape);

@@ -18,6 +18,7 @@ constexpr Named<PipelineSchedule> schedules[] = {{"gpipe", PipelineSchedule::gpi
                                                  {"1f1b", PipelineSchedule::one_f_one_b},
                                                  {"interleaved", PipelineSchedule::interleaved},
                                                  {"zero-bubble", PipelineSchedule::zero_bubble},
+                                                 {"zero-bubble-v", PipelineSchedule::zero_bubble_v},
                                                  {"explicit", PipelineSchedule::as_given}};
 constexpr Named<ContextMethod> methods[] = {
     {"ring", ContextMethod::ring}, {"all-gather", ContextMethod::all_gather}, {"ulysses", ContextMethod::ulysses}};

@@ -31,7 +31,10 @@ void read_recompute(Reader& reader, Training& t) {
   t.recompute = read_name<Recompute>(inner, "method", recomputes, t.recompute);
   t.recompute_every = static_cast<int>(inner.integer("every", 1, 1, 100'000));
   t.recompute_blocks = inner.integer("layers", 0, 1, 100'000);
-  for (const char* key : {"every", "layers"})
+  t.recompute_segment = static_cast<int>(inner.integer("segment", 1, 1, 100'000));
+  if (t.recompute_segment > 1 && t.recompute == Recompute::selective)
+    inner.fail("segment", "joins whole blocks, and selective recomputes less than one", "Try method: full");
+  for (const char* key : {"every", "layers", "segment"})
     if (inner.has(key) && t.recompute == Recompute::none)
       inner.fail(key, "chooses blocks to recompute, and the method is none", "Add method: full or method: selective");
   inner.finish();

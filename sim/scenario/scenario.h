@@ -18,7 +18,7 @@ enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
 enum class OptimizerKind : std::uint8_t { sgd, momentum, adam, adamw };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, fsdp, hsdp };
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble, as_given };
+enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zero_bubble, zero_bubble_v, as_given };
 enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses };
 
 struct Training {
@@ -30,6 +30,7 @@ struct Training {
   Recompute recompute = Recompute::none;
   int recompute_every = 1;       // of the blocks of a stage, the first of every so many
   std::int64_t recompute_blocks = 0;  // only so many blocks at the start of each stage; 0: all
+  int recompute_segment = 1;          // full: so many blocks in a row keep one input
   DType grad_dtype = DType::fp32;
   Framework framework = Framework::none;  // whose kernels and host run the plan, for predictions
   double learning_rate = 1e-3;   // executed runs
@@ -55,6 +56,8 @@ struct Jitter {
   std::uint64_t seed = 1;
 };
 
+PipelineShape pipeline_shape(const Strategy&, std::int64_t micro_batches);  // one stage is one chunk
+
 struct Scenario {
   std::string name, question;
   std::filesystem::path file;
@@ -71,10 +74,7 @@ struct Scenario {
   std::int64_t micro_batches() const {  // a replica runs in a step
     return training.global_batch / (training.micro_batch * mesh.degree(Axis::data) * mesh.degree(Axis::expert));
   }
-  PipelineShape pipeline_shape() const {  // one stage is one chunk
-    const int stages = strategy.pipeline.degree;
-    return {stages, stages == 1 ? 1 : strategy.pipeline.interleave, static_cast<int>(micro_batches())};
-  }
+  PipelineShape pipeline_shape() const { return trainwire::pipeline_shape(strategy, micro_batches()); }
 };
 
 // Throws ConfigError with every problem found. `overrides` as in --set key=value.

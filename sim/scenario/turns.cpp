@@ -40,7 +40,7 @@ using Message = std::tuple<bool, std::int32_t, int>;  // forward, micro-batch, p
 
 bool is_backward(TurnKind k) { return k == TurnKind::backward || k == TurnKind::input_gradient; }
 
-// The turns of all stages under way: every stage computes, sends and receives in the order of its turns.
+// The turns of all stages under way. A stage sends and receives one message at a time.
 class Progress {
  public:
   Progress(const std::vector<Turns>& turns, const PipelineShape& shape) : turns_(turns), shape_(shape) {
@@ -51,17 +51,31 @@ class Progress {
     sent_.assign(stages, 0);
     receives_.resize(stages);
     for (std::size_t s = 0; s < stages; ++s)
-      for (const Turn& t : turns[s])
-        if (const Message m = needed(s, t); std::get<2>(m) >= 0) receives_[s].push_back(m);
+      for (std::size_t t = 0; t < turns[s].size(); ++t)
+        if (const Message m = needed(s, turns[s][t]); std::get<2>(m) >= 0 && sender(m) != s)
+          receives_[s].push_back({m, t});
   }
 
+  // Round by round, one turn a stage.
   bool finish() {
     for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t s = 0; s < turns_.size(); ++s) moved = advance(s) || moved;
+      transfer();
+      for (std::size_t s = 0; s < turns_.size(); ++s) unblock(s);
+      std::vector<std::size_t> ready;
+      for (std::size_t s = 0; s < turns_.size(); ++s)
+        if (computed_[s] < turns_[s].size() && has_all(s)) ready.push_back(s);
+      for (const std::size_t s : ready) send(s, turns_[s][computed_[s]++]);
+      moved = !ready.empty();
     }
     return std::equal(turns_.begin(), turns_.end(), computed_.begin(),
                       [](const Turns& t, std::size_t done) { return t.size() == done; });
+  }
+
+  std::vector<std::vector<std::size_t>> receives() const {
+    std::vector<std::vector<std::size_t>> order(receives_.size());
+    for (std::size_t s = 0; s < order.size(); ++s)
+      for (const Receive& r : receives_[s]) order[s].push_back(r.turn);
+    return order;
   }
 
   std::string who_waits() const {
@@ -71,57 +85,85 @@ class Progress {
       const Turn& t = turns_[s][computed_[s]];
       const int from = std::get<2>(needed(s, t));
       text += fmt::format("{}stage {} waits at {}", text.empty() ? "" : ", ", s, to_text(t));
-      if (from >= 0) text += fmt::format(" for stage {}", from % shape_.stages);
-      if (received_[s] < receives_[s].size() && receives_[s][received_[s]] != needed(s, t))
-        text += " behind another transfer";
+      if (from >= 0) text += fmt::format(" for stage {}", shape_.stage_of(from));
     }
     return text;
   }
 
  private:
-  int piece(std::size_t stage, const Turn& t) const { return t.chunk * shape_.stages + static_cast<int>(stage); }
+  int piece(std::size_t stage, const Turn& t) const { return shape_.piece_of(static_cast<int>(stage), t.chunk); }
+  std::size_t sender(const Message& m) const { return static_cast<std::size_t>(shape_.stage_of(std::get<2>(m))); }
 
-  // What a turn needs from another stage; piece -1: nothing.
+  // What a turn needs of another piece; piece -1: nothing.
   Message needed(std::size_t stage, const Turn& t) const {
-    const int here = piece(stage, t), last = shape_.stages * shape_.chunks - 1;
+    const int here = piece(stage, t), last = shape_.pieces() - 1;
     const bool forward = t.kind == TurnKind::forward;
     const int from = forward ? here - 1 : here + 1;
     const bool none = t.kind == TurnKind::weight_gradient || from < 0 || from > last || shape_.stages == 1;
     return {forward, t.micro_batch, none ? -1 : from};
   }
 
-  bool ready(std::size_t stage, const Turn& t) const {
-    const Message m = needed(stage, t);
+  // What the next turn of a stage needs is there.
+  bool has_all(std::size_t s) const {
+    const Message m = needed(s, turns_[s][computed_[s]]);
     return std::get<2>(m) < 0 || arrived_.contains(m);
   }
 
   void send(std::size_t stage, const Turn& t) {
-    const int here = piece(stage, t), last = shape_.stages * shape_.chunks - 1;
+    const int here = piece(stage, t), last = shape_.pieces() - 1;
     const bool forward = t.kind == TurnKind::forward;
     const bool leaves = shape_.stages > 1 && ((forward && here < last) || (is_backward(t.kind) && here > 0));
-    if (leaves) sends_[stage].push_back({forward, t.micro_batch, here});
-  }
-
-  bool advance(std::size_t s) {
-    bool moved = false;
-    while (computed_[s] < turns_[s].size() && ready(s, turns_[s][computed_[s]])) {
-      send(s, turns_[s][computed_[s]++]);
-      moved = true;
-    }
-    for (; received_[s] < receives_[s].size(); ++received_[s], moved = true) {
-      const Message& m = receives_[s][received_[s]];
-      const auto from = static_cast<std::size_t>(std::get<2>(m) % shape_.stages);
-      if (sent_[from] >= sends_[from].size() || sends_[from][sent_[from]] != m) break;
-      ++sent_[from];
+    if (!leaves) return;
+    const Message m{forward, t.micro_batch, here};
+    if (shape_.stage_of(forward ? here + 1 : here - 1) == static_cast<int>(stage))
       arrived_.insert(m);
-    }
-    return moved;
+    else
+      sends_[stage].push_back(m);
   }
 
+  void transfer() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t s = 0; s < turns_.size(); ++s)
+        for (; received_[s] < receives_[s].size(); ++received_[s], moved = true) {
+          const Message& m = receives_[s][received_[s]].message;
+          const std::size_t from = sender(m);
+          if (sent_[from] >= sends_[from].size() || sends_[from][sent_[from]] != m) break;
+          ++sent_[from];
+          arrived_.insert(m);
+        }
+    }
+  }
+
+  // A stage waits for a message that is made but stands behind others: what those are received after comes later.
+  void unblock(std::size_t s) {
+    if (computed_[s] == turns_[s].size() || has_all(s)) return;
+    const Message wanted = needed(s, turns_[s][computed_[s]]);
+    const std::size_t from = sender(wanted);
+    const auto& made = sends_[from];
+    const auto first = made.begin() + static_cast<std::ptrdiff_t>(sent_[from]);
+    if (std::find(first, made.end(), wanted) == made.end()) return;
+    while (!arrived_.contains(wanted)) {
+      const Message head = made[sent_[from]];
+      const auto& [forward, micro_batch, piece] = head;
+      const auto to = static_cast<std::size_t>(shape_.stage_of(forward ? piece + 1 : piece - 1));
+      const auto next = receives_[to].begin() + static_cast<std::ptrdiff_t>(received_[to]);
+      const auto found = std::find_if(next, receives_[to].end(), [&](const Receive& r) { return r.message == head; });
+      if (found == receives_[to].end()) return;  // nobody wants it: check_complete says so
+      std::rotate(next, found, found + 1);
+      transfer();
+    }
+  }
+
+  struct Receive {
+    Message message;
+    std::size_t turn;
+  };
   const std::vector<Turns>& turns_;
   const PipelineShape& shape_;
   std::vector<std::size_t> computed_, received_, sent_;  // by stage, how many
-  std::vector<std::vector<Message>> sends_, receives_;   // by stage, in order; sends once they are computed
+  std::vector<std::vector<Message>> sends_;              // by stage, in order, once they are computed
+  std::vector<std::vector<Receive>> receives_;           // by stage, in order
   std::set<Message> arrived_;
 };
 
@@ -180,6 +222,12 @@ std::string check_complete(const std::vector<Turns>& by_stage, const PipelineSha
 std::string check_progress(const std::vector<Turns>& by_stage, const PipelineShape& shape) {
   Progress progress(by_stage, shape);
   return progress.finish() ? "" : progress.who_waits();
+}
+
+std::vector<std::vector<std::size_t>> receive_order(const std::vector<Turns>& by_stage, const PipelineShape& shape) {
+  Progress progress(by_stage, shape);
+  progress.finish();
+  return progress.receives();
 }
 
 }  // namespace trainwire

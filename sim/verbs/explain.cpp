@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "sim/build/build.h"
+#include "sim/parallel/schedules/schedules.h"
+#include "sim/scenario/pieces.h"
 #include "sim/verbs/output.h"
 
 namespace trainwire {
@@ -47,6 +49,29 @@ std::string mesh_text(const Explained& e) {
   return text;
 }
 
+// "7, 14 x 8, 7"
+std::string runs_text(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0, end = 0; i < numbers.size(); i = end) {
+    while (end < numbers.size() && numbers[end] == numbers[i]) ++end;
+    text +=
+        (text.empty() ? "" : ", ") + (end - i > 1 ? fmt::format("{} x ", end - i) : "") + std::to_string(numbers[i]);
+  }
+  return text;
+}
+
+std::string pipeline_text(const Scenario& s) {
+  const PipelineShape shape = s.pipeline_shape();
+  if (shape.stages == 1) return "";
+  const auto& p = s.strategy.pipeline;
+  const ScheduleRule* rule = find_schedule(p.schedule);
+  const auto blocks =
+      p.layers.empty() ? even_blocks(shape, static_cast<std::int64_t>(s.model.layers.size()) - 2) : p.layers;
+  return fmt::format("  pipeline    {}, {} stages of {}; blocks along the model: {}\n",
+                     rule == nullptr ? "explicit" : rule->name, shape.stages,
+                     shape.chunks == 1 ? "1 chunk" : fmt::format("{} chunks", shape.chunks), runs_text(blocks));
+}
+
 std::string memory_text(const Explained& e) {
   const std::string capacity = e.capacity_bytes > 0 ? fmt::format(", of {}", to_text(Bytes(e.capacity_bytes))) : "";
   std::string text = fmt::format("\nmemory a rank{}\n  {:<6}{:>12}{:>12}{:>12}{:>13}{:>12}{:>12}\n", capacity, "stage",
@@ -70,6 +95,7 @@ std::string to_text(const Scenario& s, const Explained& e) {
                       s.topology.specs.at(0).name, s.topology.nodes, s.topology.nodes == 1 ? "host" : "hosts");
   text += fmt::format("  batch       {} a step = {} micro-batches of {} x {} replicas\n", s.training.global_batch,
                       e.micro_batches, s.training.micro_batch, s.strategy.data.degree * s.strategy.expert.degree);
+  text += pipeline_text(s);
   if (s.world_size() > 1) text += mesh_text(e);
   text += memory_text(e);
   text += "\noperations a rank\n";

@@ -28,9 +28,10 @@ void for_each_shape(const Check& check) {
       for (const int chunks : {1, 2, 3})
         for (const int micro_batches : {1, 2, stages, 2 * stages, 3 * stages + 1}) {
           const bool interleaved = rule.kind == PipelineSchedule::interleaved;
-          if (chunks > 1 && !interleaved) continue;
+          const bool vee = rule.kind == PipelineSchedule::zero_bubble_v && stages > 1;
+          if (vee ? chunks != 2 : chunks > 1 && !interleaved) continue;
           if (interleaved && micro_batches % stages != 0) continue;
-          const PipelineShape shape{stages, chunks, micro_batches};
+          const PipelineShape shape{stages, chunks, micro_batches, vee};
           CAPTURE(rule.name, stages, chunks, micro_batches);
           check(rule, shape);
         }
@@ -70,14 +71,17 @@ TEST_CASE("a stage holds as many activations as its schedule says", "[pipeline]"
   });
 }
 
-TEST_CASE("in flight: GPipe m, 1F1B p - stage, ZB-H1 p, interleaved Megatron's warm-up and one", "[pipeline]") {
+TEST_CASE("in flight: GPipe m, 1F1B p - stage, ZB-H1 p, ZB-V as much, interleaved Megatron's warm-up and one",
+          "[pipeline]") {
   for (const int p : {2, 4, 8})
     for (const int m : {p, 2 * p, 4 * p})
       for (int stage = 0; stage < p; ++stage) {
         CAPTURE(p, m, stage);
         const auto held = [&](PipelineSchedule kind, int v) {
-          return most_held(find_schedule(kind)->turns({p, v, m}, stage));
+          const PipelineShape shape{p, v, m, kind == PipelineSchedule::zero_bubble_v};
+          return most_held(find_schedule(kind)->turns(shape, stage));
         };
+        if (m >= 2 * p - 1) CHECK(held(PipelineSchedule::zero_bubble_v, 2).until_all == 2 * p);  // of half a stage
         CHECK(held(PipelineSchedule::gpipe, 1).until_all == m);
         CHECK(held(PipelineSchedule::one_f_one_b, 1).until_all == p - stage);
         CHECK(held(PipelineSchedule::zero_bubble, 1).until_all == p);
@@ -123,7 +127,10 @@ TEST_CASE("turns that are incomplete or cannot finish say where", "[pipeline]") 
   CHECK_THAT(check_complete({{}}, two), contains("1 lists of turns for 2 stages"));
   CHECK_THAT(check_progress(both("F0 B0 F1 B1", "F0 F1 B0 B1"), two),
              contains("stage 0 waits at B0 for stage 1, stage 1 waits at F1 for stage 0"));
-  CHECK_THAT(check_progress(both("F0 F1 B0 B1", "F1 F0 B0 B1"), two), contains("stage 1 waits at F1 for stage 0"));
+  // Stages that take micro-batches in different orders receive in the order of the sends.
+  const auto crossed = both("F0 F1 B0 B1", "F1 F0 B0 B1");
+  CHECK(check_progress(crossed, two).empty());
+  CHECK(receive_order(crossed, two) == std::vector<std::vector<std::size_t>>{{2, 3}, {1, 0}});
 }
 
 TEST_CASE("the blocks of each stage are as the scenario says", "[pipeline]") {
@@ -144,6 +151,24 @@ TEST_CASE("the blocks of each stage are as the scenario says", "[pipeline]") {
   const Plan dealt = build_plan(s);
   CHECK(blocks(dealt, 0) == std::set<int>{0, 2});
   CHECK(blocks(dealt, 1) == std::set<int>{1, 3});
+}
+
+TEST_CASE("the pieces of a V lie on the stages forth and back", "[pipeline]") {
+  const PipelineShape vee{4, 2, 1, true};
+  for (int piece = 0; piece < vee.pieces(); ++piece) {
+    CHECK(vee.stage_of(piece) == (piece < 4 ? piece : 7 - piece));
+    CHECK(vee.piece_of(vee.stage_of(piece), vee.chunk_of(piece)) == piece);
+  }
+  Scenario s = make_scenario(tiny_gpt(), {1, 1, 2});
+  s.strategy.pipeline.schedule = PipelineSchedule::zero_bubble_v;
+  const Plan plan = build_plan(s);
+  int losses = 0;
+  for (const Op& op : plan.programs[0].ops) losses += op.kind == OpKind::cross_entropy && op.role == Role::forward;
+  CHECK(losses == s.micro_batches());
+  // The tied embedding lies on one stage, and the turn of the V sends nothing.
+  for (const Program& p : plan.programs)
+    for (const Op& op : p.ops)
+      if (op.kind == OpKind::send) CHECK(op.micro_batch >= 0);
 }
 
 TEST_CASE("v chunks a stage send v·p - 1 times what two stages send", "[pipeline]") {
@@ -185,6 +210,8 @@ TEST_CASE("blocks that do not divide spare the stages with the embedding and the
   CHECK(even_blocks({2, 3, 1}, 4) == Blocks{0, 1, 1, 1, 1, 0});
   CHECK(even_blocks({16, 8, 1}, 126).front() == 0);
   CHECK(even_blocks({16, 8, 1}, 126).back() == 0);
+  // In a V the first stage has both ends of the model.
+  CHECK(even_blocks({4, 2, 1, true}, 14) == Blocks{1, 2, 2, 2, 2, 2, 2, 1});
   for (const int stages : {2, 3, 16})
     for (const int chunks : {1, 2, 7})
       for (const std::int64_t blocks : {stages * chunks, stages * chunks + 5, 126}) {

@@ -38,8 +38,9 @@ std::string gpt(int layers) {
 }
 
 // Bytes of one micro-batch that a rank writes in the forward pass and reads in the backward pass.
-double kept_bytes(int layers, Degrees d, Recompute how) {
+double kept_bytes(int layers, Degrees d, Recompute how, int segment = 1) {
   Scenario s = with(gpt(layers), d, how);
+  s.training.recompute_segment = segment;
   s.training.precision = Precision::bf16;
   s.training.global_batch = s.training.micro_batch * d.data;
   const Plan plan = build_plan(s);
@@ -61,7 +62,9 @@ double kept_bytes(int layers, Degrees d, Recompute how) {
   return bytes;
 }
 
-double kept_by_a_block(Degrees d, Recompute how) { return (kept_bytes(8, d, how) - kept_bytes(4, d, how)) / 4; }
+double kept_by_a_block(Degrees d, Recompute how, int segment = 1) {
+  return (kept_bytes(8, d, how, segment) - kept_bytes(4, d, how, segment)) / 4;
+}
 
 }  // namespace
 
@@ -76,6 +79,22 @@ TEST_CASE("full recomputation runs the blocks' forward pass once more, collectiv
       REQUIRE(once.size() == twice.size());
       for (const auto& [key, count] : once) CHECK(twice.at(key) == count * (is_block(s, std::get<1>(key)) ? 2 : 1));
     }
+}
+
+// Korthikanti et al. 2022, section 5: full recomputation repeats the two all-reduces of the forward pass.
+TEST_CASE("full recomputation all-reduces the hidden state six times a block instead of four", "[recompute]") {
+  const auto bytes = [](Recompute how) {
+    double sum = 0;
+    const Plan plan = build_plan(with(tiny_llama(), {1, 2, 1}, how));
+    for (const Op& op : plan.programs[0].ops)
+      if (op.kind == OpKind::all_reduce) sum += plan.programs[0].communication_bytes(op);
+    return sum;
+  };
+  const Scenario s = with(tiny_llama(), {1, 2, 1}, Recompute::full);
+  const double hidden = static_cast<double>(s.training.micro_batch * s.training.sequence) * 32 * 4;
+  const double blocks = static_cast<double>(s.model.transformer.layers * s.micro_batches());
+  CHECK(bytes(Recompute::full) - bytes(Recompute::none) == 2 * blocks * hidden);
+  CHECK(bytes(Recompute::selective) == bytes(Recompute::none));
 }
 
 TEST_CASE("selective recomputation runs the attention core once more", "[recompute]") {
@@ -116,5 +135,7 @@ TEST_CASE("a block keeps the bytes of Korthikanti et al. under each kind of reco
     CHECK(kept_by_a_block(d, Recompute::none) == without_scores + 4 * a * s * b / t);
     CHECK(kept_by_a_block(d, Recompute::selective) == without_scores);
     CHECK(kept_by_a_block(d, Recompute::full) == 2 * s * b * h);
+    CHECK(kept_by_a_block(d, Recompute::full, 2) == 2 * s * b * h / 2);
+    CHECK(kept_by_a_block(d, Recompute::full, 4) == 2 * s * b * h / 4);
   }
 }

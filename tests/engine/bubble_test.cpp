@@ -71,3 +71,12 @@ TEST_CASE("the bubble of ZB-H1 is (p-1)·(F + B - W)", "[pipeline]") {
                    work + 2 * (p - 1) * (costs.forward + costs.input - costs.weight)));
       }
 }
+
+TEST_CASE("ZB-V with F = B = W has no bubble but the stages' different starts", "[pipeline]") {
+  for (const int p : {2, 3, 4})
+    for (const int m : {2 * p - 1, 2 * p, 4 * p}) {
+      CAPTURE(p, m);
+      const double work = 2 * 2 * 3 * m;  // two chunks of two blocks a stage
+      CHECK(near(step_time(PipelineSchedule::zero_bubble_v, p, 2, m, {1, 1, 1}), work + 2 * (p - 1)));
+    }
+}

@@ -13,6 +13,7 @@ std::string refused(const std::string& pipeline) { return refusal(toy + "strateg
 
 TEST_CASE("schedules, chunks, blocks of each stage and turns are taken") {
   CHECK(with("degree: 2, schedule: zero-bubble").strategy.pipeline.schedule == PipelineSchedule::zero_bubble);
+  CHECK(with("degree: 2, schedule: zero-bubble-v").pipeline_shape().chunks == 2);
   CHECK(with("degree: 2, layers: [3, 5]").strategy.pipeline.layers == std::vector<std::int64_t>{3, 5});
   CHECK(with("degree: 4, layers: [0, 4, 4, 0]").strategy.pipeline.layers.size() == 4);
   const Scenario s = with("degree: 2, schedule: interleaved, interleave: 4, layers: [1, 1, 1, 1, 1, 1, 1, 1]");
@@ -40,6 +41,9 @@ TEST_CASE("there are at most as many pieces of the model as blocks") {
 TEST_CASE("chunks belong to the interleaved schedule, and it to chunks") {
   CHECK_THAT(refused("degree: 2, interleave: 2"), contains("interleave = 2") && contains("Try schedule: interleaved"));
   CHECK_THAT(refused("degree: 2, schedule: zero-bubble, interleave: 2"), contains("this schedule runs one"));
+  CHECK_THAT(refused("degree: 2, schedule: zero-bubble-v, interleave: 3"), contains("a V has 2. Leave it out"));
+  CHECK_THAT(refused("degree: 8, schedule: zero-bubble-v"),
+             contains("8 stages x 2 chunks of a V") && contains("Try 5"));
   CHECK_THAT(refused("degree: 2, schedule: interleaved"),
              contains("schedule = interleaved: needs at least 2 chunks a stage") && contains("Try interleave: 2"));
 }
@@ -85,6 +89,8 @@ TEST_CASE("recomputation is a name, or a mapping that chooses blocks") {
              contains("training.recompute") && contains("must be one of none, selective, full"));
   CHECK_THAT(refusal(toy, {"training.recompute={every: 2}"}),
              contains("training.recompute.every = 2: chooses blocks to recompute, and the method is none"));
+  CHECK_THAT(refusal(toy, {"training.recompute={method: selective, segment: 2}"}),
+             contains("training.recompute.segment = 2: joins whole blocks"));
   CHECK_THAT(refusal("model: resnet-50\ntopology: dgx-h100\ntraining: {recompute: selective}\n"),
              contains("training.recompute = selective: runs the attention core again") && contains("Try full"));
   CHECK_THAT(refusal(toy, {"training.recompute={method: full, evry: 2}"}), contains("Did you mean every?"));

@@ -147,7 +147,7 @@ TEST_CASE("sequences, heads and experts that do not divide are refused with both
 
 TEST_CASE("a choice that does not exist is refused with those that do") {
   check({{"strategy: {pipeline: {schedule: gpip}}",
-          {"must be one of gpipe, 1f1b, interleaved, zero-bubble, explicit. Did you mean gpipe?"}}});
+          {"must be one of gpipe, 1f1b, interleaved, zero-bubble, zero-bubble-v, explicit. Did you mean gpipe?"}}});
   CHECK_THAT(refusal(toy, {"training.optimizer=adan"}),
              contains("must be one of sgd, momentum, adam, adamw. Did you mean adam"));
 }

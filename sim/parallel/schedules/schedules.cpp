@@ -8,6 +8,7 @@ const std::vector<ScheduleRule>& schedules() {
       {PipelineSchedule::one_f_one_b, "1f1b", one_f_one_b_turns, one_f_one_b_in_flight},
       {PipelineSchedule::interleaved, "interleaved", interleaved_turns, interleaved_in_flight},
       {PipelineSchedule::zero_bubble, "zero-bubble", zero_bubble_turns, zero_bubble_in_flight},
+      {PipelineSchedule::zero_bubble_v, "zero-bubble-v", zero_bubble_v_turns, zero_bubble_v_in_flight},
   };
   return table;
 }

@@ -25,5 +25,7 @@ Turns interleaved_turns(const PipelineShape&, int stage);
 int interleaved_in_flight(const PipelineShape&, int stage);
 Turns zero_bubble_turns(const PipelineShape&, int stage);
 int zero_bubble_in_flight(const PipelineShape&, int stage);
+Turns zero_bubble_v_turns(const PipelineShape&, int stage);
+int zero_bubble_v_in_flight(const PipelineShape&, int stage);
 
 }  // namespace trainwire

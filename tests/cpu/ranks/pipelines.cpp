@@ -50,6 +50,13 @@ TEST_CASE("the zero-bubble schedule trains like one rank, embeddings tied or not
   check_equal(tiny_mlp(), two_stages, split);
 }
 
+TEST_CASE("the zero-bubble schedule of a V trains like one rank, embeddings tied or not") {
+  const Variant vee{"zero-bubble-v",
+                    [](Scenario& s) { s.strategy.pipeline.schedule = PipelineSchedule::zero_bubble_v; }};
+  for (const std::string& model : {tiny_gpt(), tiny_llama()}) check_equal(model, two_stages, vee);
+  check_equal(eight_blocks, four_stages, vee, 32);
+}
+
 TEST_CASE("turns given one by one train like one rank") {
   check_equal(tiny_gpt(), two_stages, {"in pairs", in_pairs});
   check_equal(tiny_llama(), four_stages, {"in pairs", in_pairs});
