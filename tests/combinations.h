@@ -31,11 +31,32 @@ inline void turns_in_pairs(Scenario& s) {  // two micro-batches at a time, the f
   s.strategy.pipeline.turns.assign(stages, read_turns(text + "W0", problem));
 }
 
+template <Sharding sharding>
+void shard(Scenario& s) {
+  s.strategy.data.sharding = sharding;
+  s.strategy.data.bucket = Bytes(16384);
+}
+inline void shard_in_halves(Scenario& s) {  // half of the replicas share one copy
+  shard<Sharding::hsdp>(s);
+  const int data = s.strategy.data.degree, groups = data > 1 ? 2 : 1;
+  s.strategy.data.shard = data / groups;
+  std::array<int, axis_count> degrees{};
+  for (const Axis axis : s.mesh.order()) degrees[static_cast<std::size_t>(axis)] = s.mesh.degree(axis);
+  degrees[static_cast<std::size_t>(Axis::data)] = data / groups;
+  degrees[static_cast<std::size_t>(Axis::replica)] = groups;
+  s.mesh = DeviceMesh(degrees, s.strategy.order);
+}
+
 inline const std::vector<Choice>& choices() {
   using P = PipelineSchedule;
   static const std::vector<Choice> table{
       {Dimension::data, "ddp in 4 KiB buckets", [](Scenario& s) { s.strategy.data.bucket = Bytes(4096); }},
       {Dimension::data, "ddp without overlap", [](Scenario& s) { s.strategy.data.overlap = false; }},
+      {Dimension::data, "zero1", shard<Sharding::zero1>},
+      {Dimension::data, "zero2", shard<Sharding::zero2>},
+      {Dimension::data, "zero3", shard<Sharding::zero3>},
+      {Dimension::data, "fsdp", shard<Sharding::fsdp>},
+      {Dimension::data, "hsdp", shard_in_halves},
       {Dimension::tensor, "megatron", [](Scenario&) {}},
       {Dimension::tensor, "megatron with sequence parallelism",
        [](Scenario& s) { s.strategy.tensor.sequence_parallel = true; }},

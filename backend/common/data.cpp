@@ -71,16 +71,17 @@ void fill_samples(const Source& source, float* out, const Shape& shape, std::int
 
 }  // namespace
 
-void initial_parameter(const Plan& plan, const Tensor& tensor, const Coordinates& at, std::int64_t seed,
-                       float* values) {
-  const ModelParameter& model = plan.parameters[static_cast<std::size_t>(tensor.parameter)];
-  for_each_run(tensor, at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double draw =
-          model.init_std == 0.0F ? 0.0 : normal(hash(seed, parameter_value, tensor.parameter, global + i));
-      values[local + i] = model.init_mean + model.init_std * static_cast<float>(draw);
-    }
-  });
+void initial_parameter(const Plan& plan, const Program& program, const Tensor& tensor, const Coordinates& at,
+                       std::int64_t seed, float* values) {
+  for_each_parameter_run(
+      program, tensor, at, [&](const Tensor& parameter, std::int64_t local, std::int64_t global, std::int64_t count) {
+        const std::int32_t number = parameter.parameter;
+        const ModelParameter& model = plan.parameters[static_cast<std::size_t>(number)];
+        for (std::int64_t i = 0; i < count; ++i) {
+          const double draw = model.init_std == 0.0F ? 0.0 : normal(hash(seed, parameter_value, number, global + i));
+          values[local + i] = model.init_mean + model.init_std * static_cast<float>(draw);
+        }
+      });
 }
 
 void input_values(const Scenario& scenario, const Plan& plan, const Program& program, BufferId buffer,

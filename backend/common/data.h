@@ -7,9 +7,10 @@
 
 namespace trainwire {
 
-// The rank's part of a parameter, fp32. Each element ~ init_mean + init_std · N(0,1), from the seed, the parameter's
+// The rank's part of a parameter, or its shard of several (keeps_parameters), fp32. Each element ~ init_mean + init_std · N(0,1), from the seed, the parameter's
 // number and the element's global index.
-void initial_parameter(const Plan& plan, const Tensor& tensor, const Coordinates& at, std::int64_t seed, float* values);
+void initial_parameter(const Plan& plan, const Program& program, const Tensor& tensor, const Coordinates& at,
+                       std::int64_t seed, float* values);
 
 // Fills an input buffer (category input) for one step: fp32, or int32 where its tensor says so.
 // Replica d, micro-batch m holds the sequences from (d·micro_batches + m)·B on.

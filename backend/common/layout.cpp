@@ -10,9 +10,7 @@ namespace {
 constexpr std::int64_t end_of_step = INT64_MAX;
 
 bool transient(const Program& program, BufferId b) {
-  const Category c = program.tensor(b).category;
-  return program.buffers[static_cast<std::size_t>(b)].micro_batch >= 0 &&
-         (c == Category::activation || c == Category::workspace);
+  return program.buffers[static_cast<std::size_t>(b)].micro_batch >= 0 && program.tensor(b).category != Category::input;
 }
 
 // For each operation the points between which it is certain to run.
@@ -113,53 +111,83 @@ std::vector<Lifetime> lifetimes(const Program& program) {
   return result;
 }
 
-Layout lay_out(const Program& program, std::size_t alignment, const ElementBytes& element_bytes) {
-  Layout layout;
-  layout.offset.resize(program.buffers.size());
-  const auto size_of = [&](const Tensor& t) {
-    const std::size_t bytes = static_cast<std::size_t>(t.storage()) * element_bytes(t.dtype);
-    return (bytes + alignment - 1) / alignment * alignment;
-  };
+namespace {
+
+// The tensor whose memory this one lies in, and where, in elements: views lie in the tensor they belong to.
+struct Place {
+  TensorId root;
+  std::int64_t offset;
+};
+Place place_of(const Program& program, TensorId id, const Coordinates& at) {
+  Place place{id, 0};
+  for (;;) {
+    const Tensor& t = program.tensors[static_cast<std::size_t>(place.root)];
+    if (t.view_of < 0) return place;
+    place.offset += t.offset + (t.flat >= 0 ? first_of_shard(t, at) : 0);
+    place.root = t.view_of;
+  }
+}
+
+// The buffers of one root tensor and micro-batch.
+struct Block {
+  std::vector<std::pair<BufferId, std::int64_t>> parts;  // and where they begin, in elements
+  const Tensor* root = nullptr;
+  std::size_t size = 0, offset = 0;
+  Lifetime life;
+  bool passes = false;
+};
+
+std::vector<Block> blocks_of(const Program& program, const Coordinates& at) {
   const std::vector<Lifetime> life = lifetimes(program);
+  std::map<std::pair<TensorId, std::int32_t>, std::size_t> known;
+  std::vector<Block> blocks;
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+    const Place place = place_of(program, program.buffers[b].tensor, at);
+    const auto [block, fresh] = known.try_emplace({place.root, program.buffers[b].micro_batch}, blocks.size());
+    if (fresh) {
+      blocks.emplace_back();
+      blocks.back().root = &program.tensors[static_cast<std::size_t>(place.root)];
+      blocks.back().passes = transient(program, static_cast<BufferId>(b));
+    }
+    Block& into = blocks[block->second];
+    into.parts.emplace_back(static_cast<BufferId>(b), place.offset);
+    into.life.first = std::min(into.life.first, life[b].first);
+    into.life.last = std::max(into.life.last, life[b].last);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+Layout lay_out(const Program& program, std::size_t alignment, const ElementBytes& element_bytes,
+               const Coordinates& at) {
   Heap heap;
-  // Views lie in the buffer of the tensor they belong to, whether or not the program names that buffer.
-  std::map<std::pair<TensorId, std::int32_t>, std::size_t> roots;
-  std::vector<bool> viewed(program.tensors.size());
-  for (const Tensor& t : program.tensors)
-    if (t.view_of >= 0) viewed[static_cast<std::size_t>(t.view_of)] = true;
-  std::vector<BufferId> passing;
-  for (std::size_t b = 0; b < layout.offset.size(); ++b) {
-    const Buffer& buffer = program.buffers[b];
-    TensorId root = buffer.tensor;
-    std::int64_t offset = 0;
-    while (program.tensors[static_cast<std::size_t>(root)].view_of >= 0) {
-      offset += program.tensors[static_cast<std::size_t>(root)].offset;
-      root = program.tensors[static_cast<std::size_t>(root)].view_of;
-    }
-    if (root == buffer.tensor && !viewed[static_cast<std::size_t>(root)] &&
-        transient(program, static_cast<BufferId>(b))) {
-      if (life[b].last >= 0) passing.push_back(static_cast<BufferId>(b));
-      continue;
-    }
-    const auto [place, fresh] = roots.try_emplace({root, buffer.micro_batch}, 0);
-    if (fresh) place->second = heap.take(size_of(program.tensors[static_cast<std::size_t>(root)]));
-    layout.offset[b] = place->second + static_cast<std::size_t>(offset) *
-                                           element_bytes(program.tensors[static_cast<std::size_t>(root)].dtype);
+  std::vector<Block> blocks = blocks_of(program, at);
+  std::vector<Block*> passing;
+  for (Block& block : blocks) {
+    const std::size_t bytes = static_cast<std::size_t>(block.root->storage()) * element_bytes(block.root->dtype);
+    block.size = (bytes + alignment - 1) / alignment * alignment;
+    if (!block.passes) block.offset = heap.take(block.size);
+    if (block.passes && block.life.last >= 0) passing.push_back(&block);
   }
   // In order of first use; what has ended before gives its place back.
-  std::stable_sort(passing.begin(), passing.end(), [&](BufferId x, BufferId y) {
-    return life[static_cast<std::size_t>(x)].first < life[static_cast<std::size_t>(y)].first;
-  });
-  std::multimap<std::int64_t, BufferId> alive;  // by last use
-  for (const BufferId b : passing) {
-    while (!alive.empty() && alive.begin()->first < life[static_cast<std::size_t>(b)].first) {
-      const BufferId ended = alive.begin()->second;
-      heap.give(layout.offset[static_cast<std::size_t>(ended)], size_of(program.tensor(ended)));
+  std::stable_sort(passing.begin(), passing.end(),
+                   [](const Block* x, const Block* y) { return x->life.first < y->life.first; });
+  std::multimap<std::int64_t, const Block*> alive;  // by last use
+  for (Block* block : passing) {
+    while (!alive.empty() && alive.begin()->first < block->life.first) {
+      heap.give(alive.begin()->second->offset, alive.begin()->second->size);
       alive.erase(alive.begin());
     }
-    layout.offset[static_cast<std::size_t>(b)] = heap.take(size_of(program.tensor(b)));
-    alive.emplace(life[static_cast<std::size_t>(b)].last, b);
+    block->offset = heap.take(block->size);
+    alive.emplace(block->life.last, block);
   }
+  Layout layout;
+  layout.offset.resize(program.buffers.size());
+  for (const Block& block : blocks)
+    for (const auto& [buffer, offset] : block.parts)
+      layout.offset[static_cast<std::size_t>(buffer)] =
+          block.offset + static_cast<std::size_t>(offset) * element_bytes(block.root->dtype);
   layout.bytes = std::max(heap.end(), alignment);
   return layout;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "backend/common/shard.h"
 #include "sim/plan/plan.h"
 
 namespace trainwire {
@@ -20,8 +21,10 @@ struct Layout {
   std::size_t bytes = 0;            // of the block: the peak
 };
 
-// Places are multiples of `alignment` bytes, except those of views inside their tensor.
+// Places are multiples of `alignment` bytes, except those of views inside their tensor; shards of a flat tensor that are
+// views lie where the rank's coordinates say.
 using ElementBytes = std::function<std::size_t(DType)>;
-Layout lay_out(const Program& program, std::size_t alignment, const ElementBytes& element_bytes);
+Layout lay_out(const Program& program, std::size_t alignment, const ElementBytes& element_bytes,
+               const Coordinates& at = {});
 
 }  // namespace trainwire

@@ -66,9 +66,7 @@ void abort_run(Rank rank, const std::string& message) {
 void all_or_none(const std::function<void()>& work) {
   try {
     work();
-  } catch (const ConfigError&) {
-    throw;
-  } catch (const std::exception& e) {
+  } catch (const ConfigError&) { throw; } catch (const std::exception& e) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     abort_run(rank, e.what());

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "backend/common/shard.h"
 
@@ -101,33 +102,41 @@ std::vector<double> total_loss(const Ranks& ranks, const Plan& plan, std::vector
 
 double checksum(const Ranks& ranks, const Plan& plan, const ReadParameter& read) {
   double sum = 0;
-  for (const BufferId b : owned_parameters(plan, ranks.rank())) {
-    for (const float value : read(b)) sum += static_cast<double>(value) * static_cast<double>(value);
-  }
+  BufferId last = -1;
+  std::span<const float> values;
+  for_each_owned_run(plan, ranks.rank(),
+                     [&](BufferId b, std::int32_t, std::int64_t local, std::int64_t, std::int64_t count) {
+                       if (b != std::exchange(last, b)) values = read(b);
+                       for (std::int64_t i = local; i < local + count; ++i) {
+                         const auto value = static_cast<double>(values[static_cast<std::size_t>(i)]);
+                         sum += value * value;
+                       }
+                     });
   return ranks.sum({sum})[0];
 }
 
 std::vector<std::vector<float>> whole_parameters(const Ranks& ranks, const Plan& plan, const ReadParameter& read) {
   std::vector<float> mine;
-  for (const BufferId b : owned_parameters(plan, ranks.rank())) {
-    const std::span<const float> values = read(b);
-    mine.insert(mine.end(), values.begin(), values.end());
-  }
+  BufferId last = -1;
+  std::span<const float> values;
+  for_each_owned_run(
+      plan, ranks.rank(), [&](BufferId b, std::int32_t, std::int64_t local, std::int64_t, std::int64_t count) {
+        if (b != std::exchange(last, b)) values = read(b);
+        const auto run = values.subspan(static_cast<std::size_t>(local), static_cast<std::size_t>(count));
+        mine.insert(mine.end(), run.begin(), run.end());
+      });
   const auto all = ranks.gather(to_bytes(mine));
   if (ranks.rank() != 0) return {};
   std::vector<std::vector<float>> whole;
   for (const ModelParameter& p : plan.parameters) whole.emplace_back(static_cast<std::size_t>(p.shape.elements()));
   for (Rank r = 0; r < ranks.size(); ++r) {
-    const std::vector<float> values = from_bytes<float>(all[static_cast<std::size_t>(r)]);
-    const float* next = values.data();
-    for (const BufferId b : owned_parameters(plan, r)) {
-      const Tensor& tensor = plan.program(r).tensor(b);
-      auto& into = whole[static_cast<std::size_t>(tensor.parameter)];
-      for_each_run(tensor, coordinates_of(plan.mesh, r), [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-        std::copy_n(next + local, n, into.data() + global);
-      });
-      next += tensor.shape.elements();
-    }
+    const std::vector<float> theirs = from_bytes<float>(all[static_cast<std::size_t>(r)]);
+    const float* next = theirs.data();
+    for_each_owned_run(plan, r,
+                       [&](BufferId, std::int32_t parameter, std::int64_t, std::int64_t global, std::int64_t count) {
+                         std::copy_n(next, count, whole[static_cast<std::size_t>(parameter)].data() + global);
+                         next += count;
+                       });
   }
   return whole;
 }

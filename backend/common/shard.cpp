@@ -5,29 +5,24 @@
 namespace trainwire {
 namespace {
 
-bool has_parameter(const Program& program, std::int32_t parameter) {
-  return std::any_of(program.tensors.begin(), program.tensors.end(),
-                     [&](const Tensor& t) { return t.category == Category::parameter && t.parameter == parameter; });
-}
-
-// Whether a stage before the rank's also keeps the parameter (tied embeddings). Programs share the table of tensors,
-// so only what an operation of the program uses counts.
+// Whether an operation of the stage uses the parameter.
 bool used(const Program& program, std::int32_t parameter) {
-  if (!has_parameter(program, parameter)) return false;
   return std::any_of(program.operands.begin(), program.operands.end(), [&](BufferId b) {
     const Tensor& t = program.tensor(b);
     return t.category == Category::parameter && t.parameter == parameter;
   });
 }
 
-bool first_holder(const Plan& plan, Rank rank, const Tensor& tensor) {
+// Whether this is the first of the ranks that hold the same part of the parameter in such a tensor.
+bool first_holder(const Plan& plan, Rank rank, const Tensor& tensor, const Tensor& parameter) {
   for (std::size_t a = 0; a < axis_count; ++a) {
     const Axis axis = static_cast<Axis>(a);
     const int here = plan.mesh.coordinate(rank, axis);
     if (axis == Axis::pipeline) {
       for (int stage = 0; stage < here; ++stage)
-        if (used(plan.program(plan.mesh.neighbour(rank, axis, stage)), tensor.parameter)) return false;
-    } else if (here != 0 && tensor.placement[a].kind != Placement::Kind::shard) {
+        if (used(plan.program(plan.mesh.neighbour(rank, axis, stage)), parameter.parameter)) return false;
+    } else if (here != 0 && tensor.placement[a].kind != Placement::Kind::shard &&
+               parameter.placement[a].kind != Placement::Kind::shard) {
       return false;
     }
   }
@@ -43,8 +38,9 @@ Coordinates coordinates_of(const DeviceMesh& mesh, Rank rank) {
 }
 
 std::int64_t replica_of(const DeviceMesh& mesh, const Coordinates& at) {
-  return std::int64_t{at[static_cast<std::size_t>(Axis::data)]} * mesh.degree(Axis::expert) +
-         at[static_cast<std::size_t>(Axis::expert)];
+  const std::int64_t group = at[static_cast<std::size_t>(Axis::replica)];
+  const std::int64_t data = group * mesh.degree(Axis::data) + at[static_cast<std::size_t>(Axis::data)];
+  return data * mesh.degree(Axis::expert) + at[static_cast<std::size_t>(Axis::expert)];
 }
 
 void for_each_run(const Tensor& tensor, const Coordinates& at, const VisitRun& visit) {
@@ -95,15 +91,70 @@ std::vector<std::int64_t> sequence_positions(const Tensor& tensor, const Coordin
   return positions;
 }
 
-std::vector<BufferId> owned_parameters(const Plan& plan, Rank rank) {
-  const Program& program = plan.program(rank);
-  std::vector<BufferId> owned;
-  for (BufferId b = 0; b < static_cast<BufferId>(program.buffers.size()); ++b) {
-    const Tensor& tensor = program.tensor(b);
-    if (tensor.category != Category::parameter || tensor.parameter < 0) continue;
-    if (used(program, tensor.parameter) && first_holder(plan, rank, tensor)) owned.push_back(b);
+std::int64_t first_of_shard(const Tensor& flat, const Coordinates& at) {
+  for (std::size_t a = 0; a < axis_count; ++a)
+    if (flat.placement[a].kind == Placement::Kind::shard) return at[a] * flat.shape.elements();
+  return 0;
+}
+
+namespace {
+
+// Parts of the flat tensor's parameters on this rank: the parameter, where in the rank's tensor, where in the
+// parameter.
+template <class Visit>
+void overlaps(const Program& program, const Tensor& flat, const Coordinates& at, const Visit& visit) {
+  const std::int64_t first = first_of_shard(flat, at), end = first + flat.shape.elements();
+  for (const FlatPiece& piece : program.flats[static_cast<std::size_t>(flat.flat)]) {
+    const Tensor& parameter = program.tensors[static_cast<std::size_t>(piece.parameter)];
+    const std::int64_t from = std::max(first, piece.offset);
+    const std::int64_t to = std::min(end, piece.offset + parameter.shape.elements());
+    if (from < to) visit(parameter, from - first, from - piece.offset, to - from);
   }
-  return owned;
+}
+
+}  // namespace
+
+void for_each_piece(const Program& program, const Tensor& flat, const Coordinates& at, const VisitPiece& visit) {
+  overlaps(program, flat, at, [&](const Tensor& parameter, std::int64_t local, std::int64_t, std::int64_t count) {
+    visit(parameter, local, count);
+  });
+}
+
+void for_each_parameter_run(const Program& program, const Tensor& tensor, const Coordinates& at,
+                            const VisitParameter& visit) {
+  if (tensor.flat < 0) {
+    for_each_run(tensor, at, [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+      visit(tensor, local, global, count);
+    });
+    return;
+  }
+  overlaps(program, tensor, at, [&](const Tensor& parameter, std::int64_t local, std::int64_t from, std::int64_t n) {
+    for_each_run(parameter, at, [&](std::int64_t inside, std::int64_t global, std::int64_t count) {
+      const std::int64_t begin = std::max(inside, from), end = std::min(inside + count, from + n);
+      if (begin < end) visit(parameter, local + begin - from, global + begin - inside, end - begin);
+    });
+  });
+}
+
+bool keeps_parameters(const Program& program, BufferId b) {
+  const Tensor& t = program.tensor(b);
+  if (t.category != Category::parameter || t.gathered) return false;
+  if (t.flat < 0) return t.parameter >= 0;
+  return t.view_of < 0 && t.placement[static_cast<std::size_t>(Axis::data)].kind == Placement::Kind::shard;
+}
+
+void for_each_owned_run(const Plan& plan, Rank rank, const VisitOwned& visit) {
+  const Program& program = plan.program(rank);
+  const Coordinates at = coordinates_of(plan.mesh, rank);
+  for (BufferId b = 0; b < static_cast<BufferId>(program.buffers.size()); ++b) {
+    if (!keeps_parameters(program, b)) continue;
+    const Tensor& tensor = program.tensor(b);
+    for_each_parameter_run(program, tensor, at,
+                           [&](const Tensor& parameter, std::int64_t local, std::int64_t global, std::int64_t count) {
+                             if (used(program, parameter.parameter) && first_holder(plan, rank, tensor, parameter))
+                               visit(b, parameter.parameter, local, global, count);
+                           });
+  }
 }
 
 }  // namespace trainwire

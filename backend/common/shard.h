@@ -22,8 +22,26 @@ void for_each_run(const Tensor& tensor, const Coordinates& at, const VisitRun& v
 // sequence first, the tensor axis what is left.
 std::vector<std::int64_t> sequence_positions(const Tensor& tensor, const Coordinates& at, const Coordinates& degree);
 
-// The parameters that this rank answers for, so that each element of the model has exactly one holder: the buffers of
-// the first replica, first stage that has the parameter, and first tensor rank where it is not divided.
-std::vector<BufferId> owned_parameters(const Plan& plan, Rank rank);
+// The same for a tensor that holds one parameter or several end to end (Tensor::flat): padding is left out.
+using VisitParameter =
+    std::function<void(const Tensor& parameter, std::int64_t local, std::int64_t global, std::int64_t count)>;
+void for_each_parameter_run(const Program& program, const Tensor& tensor, const Coordinates& at,
+                            const VisitParameter& visit);
+
+// The rank's part of each parameter that a flat tensor holds: elements [local, local + count) of the rank's tensor.
+using VisitPiece = std::function<void(const Tensor& parameter, std::int64_t local, std::int64_t count)>;
+void for_each_piece(const Program& program, const Tensor& flat, const Coordinates& at, const VisitPiece& visit);
+
+// The first element of a flat tensor that the rank's shard holds.
+std::int64_t first_of_shard(const Tensor& flat, const Coordinates& at);
+
+// Whether this buffer is where a rank keeps parameters: whole ones, or shards of flat tensors.
+bool keeps_parameters(const Program& program, BufferId b);
+
+// What this rank answers for, so that each element of the model has exactly one holder: its parameters where it is the
+// first replica, first stage that has the parameter, and first tensor rank where it is not divided.
+using VisitOwned = std::function<void(BufferId buffer, std::int32_t parameter, std::int64_t local, std::int64_t global,
+                                      std::int64_t count)>;
+void for_each_owned_run(const Plan& plan, Rank rank, const VisitOwned& visit);
 
 }  // namespace trainwire

@@ -11,7 +11,9 @@ constexpr std::size_t alignment = 64;  // bytes: a cache line, and what AVX-512 
 
 }  // namespace
 
-Arena::Arena(const Program& program) : layout_(lay_out(program, alignment, [](DType) { return sizeof(float); })) {
+Arena::Arena(const Program& program, const Coordinates& at)
+    : layout_(lay_out(
+          program, alignment, [](DType) { return sizeof(float); }, at)) {
   base_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, layout_.bytes)));
   if (base_ == nullptr) throw std::bad_alloc();
   std::fill_n(base_.get(), layout_.bytes, std::byte{0});

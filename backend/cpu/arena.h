@@ -8,7 +8,7 @@ namespace trainwire::cpu {
 
 class Arena {
  public:
-  explicit Arena(const Program& program);
+  explicit Arena(const Program& program, const Coordinates& at = {});
 
   // Everything is stored as 4-byte elements: fp32 or int32.
   void* at(BufferId b) const { return base_.get() + layout_.offset[static_cast<std::size_t>(b)]; }

@@ -17,8 +17,8 @@ void initial_parameters(const Scenario& scenario, const Plan& plan, const Progra
                         const Arena& arena) {
   for (BufferId b = 0; b < static_cast<BufferId>(program.buffers.size()); ++b) {
     const Tensor& tensor = program.tensor(b);
-    if (tensor.category == Category::parameter && tensor.parameter >= 0)
-      initial_parameter(plan, tensor, at, scenario.training.seed, arena.reals(b));
+    if (keeps_parameters(program, b))
+      initial_parameter(plan, program, tensor, at, scenario.training.seed, arena.reals(b));
   }
 }
 
@@ -48,7 +48,7 @@ Result execute_on(MPI_Comm comm, const Scenario& scenario, const Plan& plan, con
         fmt::format("the plan is for {} ranks, but {} were started", plan.mesh.size(), ranks.size()));
   const Program& program = plan.program(ranks.rank());
   const Coordinates at = coordinates_of(plan.mesh, ranks.rank());
-  const Arena arena(program);
+  const Arena arena(program, at);
   initial_parameters(scenario, plan, program, at, arena);
   RankRun run(scenario, plan, ranks, arena);
 

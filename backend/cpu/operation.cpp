@@ -1,6 +1,8 @@
 // The explicit table from (kind, role) to kernels, one row a pair; each row unpacks operands and shapes for its kernel.
 #include "backend/cpu/call.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "backend/common/shard.h"
@@ -180,24 +182,69 @@ void run_optimizer(const Call<T>& c) {
   rule.learning_rate = c.context.learning_rate;
   rule.step = c.context.step;
   rule.decoupled = c.context.optimizer == OptimizerKind::adamw;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Tensor& tensor = c.output(i);
-    const bool decays = rule.decoupled && c.context.parameters[static_cast<std::size_t>(tensor.parameter)].decay;
+  const auto update = [&](std::size_t i, const Tensor& parameter, std::int64_t from, std::int64_t size) {
+    const bool decays = rule.decoupled && c.context.parameters[static_cast<std::size_t>(parameter.parameter)].decay;
     rule.weight_decay = decays ? c.context.weight_decay : 0;
-    const std::int64_t size = tensor.shape.elements();
     switch (c.context.optimizer) {
       case OptimizerKind::sgd:
-        sgd_update(c.out(i), c.in(i), size, rule);
+        sgd_update(c.out(i) + from, c.in(i) + from, size, rule);
         break;
       case OptimizerKind::momentum:
-        momentum_update(c.out(i), c.out(n + i), c.in(i), size, rule);
+        momentum_update(c.out(i) + from, c.out(n + i) + from, c.in(i) + from, size, rule);
         break;
       case OptimizerKind::adam:
       case OptimizerKind::adamw:
-        adam_update(c.out(i), c.out(n + 2 * i), c.out(n + 2 * i + 1), c.in(i), size, rule);
+        adam_update(c.out(i) + from, c.out(n + 2 * i) + from, c.out(n + 2 * i + 1) + from, c.in(i) + from, size, rule);
         break;
     }
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    const Tensor& tensor = c.output(i);
+    if (tensor.flat < 0) {
+      update(i, tensor, 0, tensor.shape.elements());
+    } else {
+      for_each_piece(
+          c.program, tensor, c.context.coordinate,
+          [&](const Tensor& parameter, std::int64_t from, std::int64_t size) { update(i, parameter, from, size); });
+    }
   }
+}
+
+// What several ranks of a group keep is counted on the first of them.
+template <class T>
+bool counts_here(const Call<T>& c, const Tensor& tensor) {
+  for (const Axis axis : {Axis::tensor, Axis::expert}) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (tensor.placement[a].kind != Placement::Kind::shard && c.context.coordinate[a] != 0) return false;
+  }
+  return true;
+}
+template <class T>
+void run_squared_norm(const Call<T>& c) {
+  double sum = 0;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    const T* values = c.in(i);
+    const auto add = [&](const Tensor& tensor, std::int64_t from, std::int64_t size) {
+      if (!counts_here(c, tensor)) return;
+      for (std::int64_t k = from; k < from + size; ++k)
+        sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
+    };
+    const Tensor& tensor = c.input(i);
+    if (tensor.flat < 0) {
+      add(tensor, 0, tensor.shape.elements());
+    } else {
+      for_each_piece(c.program, tensor, c.context.coordinate, add);
+    }
+  }
+  *c.out(0) = static_cast<T>(sum);
+}
+// As torch.nn.utils.clip_grad_norm_.
+template <class T>
+void run_clip(const Call<T>& c) {
+  const double norm = std::sqrt(static_cast<double>(*c.in(0)));
+  const auto factor = static_cast<T>(std::min(1.0, c.context.gradient_clip / (norm + 1e-6)));
+  for (std::size_t i = 0; i < c.outputs.size(); ++i)
+    for (std::int64_t k = 0; k < c.out_size(i); ++k) c.out(i)[k] *= factor;
 }
 
 template <class T>
@@ -260,6 +307,8 @@ constexpr Row<T> rows_of_table[] = {
     {OpKind::mean_pool, Role::forward, run_mean_pool<T>},
     {OpKind::mean_pool, Role::backward, run_mean_pool_backward<T>},
     {OpKind::optimizer, Role::update, run_optimizer<T>},
+    {OpKind::squared_norm, Role::update, run_squared_norm<T>},
+    {OpKind::clip, Role::update, run_clip<T>},
 };
 
 template <class T>

@@ -19,6 +19,7 @@ struct OperationContext {
   std::span<const ModelParameter> parameters;   // optimizer: which parameters decay
   OptimizerKind optimizer = OptimizerKind::sgd;
   double learning_rate = 1e-3, weight_decay = 0.01;  // weight decay: PyTorch's AdamW default; adam, sgd, momentum: none
+  double gradient_clip = 0;                          // clip: the largest global norm
   std::int64_t step = 1;                             // of the optimizer, from 1
   Workspace<T> workspace;
 };

@@ -59,6 +59,7 @@ RankRun::RankRun(const Scenario& scenario, const Plan& plan, const Ranks& ranks,
   context_.parameters = plan.parameters;
   context_.optimizer = scenario.training.optimizer;
   context_.learning_rate = scenario.training.learning_rate;
+  context_.gradient_clip = scenario.training.gradient_clip;
   const char* purpose = std::getenv("TRAINWIRE_FAIL");
   if (purpose != nullptr) purpose_ = purpose;
 }

@@ -144,6 +144,7 @@ Transfer Transfers::prepare(const Scenario& scenario, const Plan& plan, const Ra
   t.exchange = &exchange(op.kind, algorithm, static_cast<int>(group.size()), t.member);
   t.elements = op.kind == OpKind::reduce_scatter ? in.elements : out.elements;
   t.input_elements = in.elements;
+  t.accumulate = op.accumulate;
   set_pieces(program, op, t);
   const bool copies = op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_to_all || t.output_pieces > 1;
   t.data = copies ? nullptr : out.data;
@@ -201,9 +202,10 @@ void TransferRun::start(const Transfer& transfer) {
       data_ = incoming_ = copy_.data();
     }
     std::int64_t count = 0;
-    if (transfer.input != nullptr && transfer.kind == OpKind::all_gather)
-      std::copy_n(transfer.input, transfer.input_elements, chunk(data_, transfer.member, count));
-    else if (transfer.input != nullptr)
+    float* place = transfer.kind == OpKind::all_gather ? chunk(data_, transfer.member, count) : nullptr;
+    if (place != nullptr && transfer.input != nullptr && place != transfer.input)
+      std::copy_n(transfer.input, transfer.input_elements, place);
+    else if (place == nullptr && transfer.input != nullptr)
       pack(data_, transfer.input, transfer.elements, transfer.exchange->chunks, transfer.input_pieces);
   }
   post_round();
@@ -277,7 +279,11 @@ void TransferRun::finish() {
   std::int64_t count = 0;
   if (t.kind == OpKind::reduce_scatter) {
     const float* mine = chunk(data_, t.member, count);
-    std::copy_n(mine, count, t.output);
+    if (t.accumulate) {
+      combine(t.output, mine, count, Reduction::sum);
+    } else {
+      std::copy_n(mine, count, t.output);
+    }
   } else if (t.output_pieces > 1) {
     unpack(t.output, incoming_, t.elements, t.exchange->chunks, t.output_pieces);
   }

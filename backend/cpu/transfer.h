@@ -42,6 +42,7 @@ struct Transfer {
   // How many pieces a member's part of the input or output has there: as many as the dimensions before the divided one.
   std::int64_t input_pieces = 1, output_pieces = 1;
   Routed routed{};  // all_to_all: parts of which only the used rows travel
+  bool accumulate = false;  // reduce_scatter: add to the output
 };
 
 // Prepares the transfers of a rank's program; owns what they share.

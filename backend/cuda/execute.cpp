@@ -142,6 +142,7 @@ std::vector<std::string> missing_parts(const Scenario& s) {
   std::vector<std::string> missing;
   if (s.strategy.data.degree > 1 && s.strategy.data.sharding != Sharding::none)
     missing.emplace_back("the CUDA backend has no sharded data parallelism yet");
+  if (s.training.gradient_clip > 0) missing.emplace_back("the CUDA backend does not clip gradients yet");
   if (s.strategy.context.degree > 1) missing.emplace_back("the CUDA backend has no context parallelism yet");
   if (s.strategy.tensor.degree > 1 && s.strategy.tensor.sequence_parallel)
     missing.emplace_back("the CUDA backend has no sequence parallelism yet");

@@ -107,7 +107,7 @@ void DeviceRank::prepare() {
     const bool master = t.category == Category::optimizer && t.name.starts_with("master ");
     if ((t.category != Category::parameter && !master) || t.parameter < 0) continue;
     std::vector<float> values(static_cast<std::size_t>(t.shape.elements()));
-    initial_parameter(plan_, t, at_, scenario_.training.seed, values.data());
+    initial_parameter(plan_, program_, t, at_, scenario_.training.seed, values.data());
     const std::vector<char> bytes = stored(values, type_of(t.dtype));
     device_.upload(at(b), bytes.data(), bytes.size());
   }

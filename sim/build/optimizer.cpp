@@ -30,30 +30,60 @@ std::map<std::pair<int, int>, std::map<std::int32_t, TensorId>> gradients(const 
   return found;
 }
 
+struct States {
+  std::vector<const char*> names;
+  std::vector<TensorId> moments, masters;
+
+  void add(Draft& d, TensorId parameter) {
+    const std::string name = tensor(d, parameter).name;
+    for (const char* what : names)
+      moments.push_back(add_like(d, parameter, std::string(what) + " " + name, DType::fp32, Category::optimizer));
+    if (tensor(d, parameter).dtype != DType::fp32)
+      masters.push_back(add_like(d, parameter, "master " + name, DType::fp32, Category::optimizer));
+  }
+  void append_to(std::vector<TensorId>& outputs) const {
+    outputs.insert(outputs.end(), moments.begin(), moments.end());
+    outputs.insert(outputs.end(), masters.begin(), masters.end());
+  }
+};
+
+DraftOp update(int stage, int layer) {
+  DraftOp op;
+  op.kind = OpKind::optimizer;
+  op.role = Role::update;
+  op.stage = stage;
+  op.layer = layer;
+  return op;
+}
+
+// Each rank its shard; where all keep all parameters, they get what the others updated.
+void update_shards(Draft& d, const Scenario& s) {
+  for (const ShardUpdate& shard : d.shards) {
+    DraftOp op = update(shard.stage, shard.layer);
+    States states{states_of(s.training.optimizer), {}, {}};
+    states.add(d, shard.parameter);
+    op.inputs = {shard.gradient};
+    op.outputs = {shard.parameter};
+    states.append_to(op.outputs);
+    d.step.push_back({std::move(op), -1});
+    if (shard.gather) d.step.push_back({*shard.gather, -1});
+  }
+}
+
 }  // namespace
 
 void optimizer(Draft& d, const Scenario& s) {
-  const auto states = states_of(s.training.optimizer);
+  if (!d.shards.empty()) return update_shards(d, s);
   for (const auto& [place, by_parameter] : gradients(d)) {
-    DraftOp op;
-    op.kind = OpKind::optimizer;
-    op.role = Role::update;
-    op.stage = place.first;
-    op.layer = place.second;
-    std::vector<TensorId> masters;
-    std::vector<TensorId> state;
+    DraftOp op = update(place.first, place.second);
+    States states{states_of(s.training.optimizer), {}, {}};
     for (const auto& [index, gradient] : by_parameter) {
       const TensorId parameter = d.parameter_tensor[static_cast<std::size_t>(index)];
-      const std::string name = tensor(d, parameter).name;
       op.inputs.push_back(gradient);
       op.outputs.push_back(parameter);
-      for (const char* what : states)
-        state.push_back(add_like(d, parameter, std::string(what) + " " + name, DType::fp32, Category::optimizer));
-      if (tensor(d, parameter).dtype != DType::fp32)
-        masters.push_back(add_like(d, parameter, "master " + name, DType::fp32, Category::optimizer));
+      states.add(d, parameter);
     }
-    op.outputs.insert(op.outputs.end(), state.begin(), state.end());
-    op.outputs.insert(op.outputs.end(), masters.begin(), masters.end());
+    states.append_to(op.outputs);
     d.step.push_back({std::move(op), -1});
   }
 }

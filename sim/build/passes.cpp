@@ -24,7 +24,8 @@ constexpr Pass passes[] = {
     {"recompute", recompute},                // forward passes again, right before their backward passes
     {"schedule", pipeline_schedule},         // order of micro-batches
     {"tensor gradients", tensor_gradients},  // sums of what tensor ranks have parts of
-    {"data", data_parallel},                 // gradient buckets and their all-reduces
+    {"data", data_parallel},                 // gradient buckets, what replicas share out
+    {"clip", clip_gradients},                // the gradients' global norm
     {"optimizer", optimizer},                // updates
 };
 

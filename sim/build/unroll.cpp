@@ -29,11 +29,16 @@ class Unroller {
     newest_.fill(-1);
     receives_.assign(turns().size(), false);
     for (const std::size_t turn : d.receives[static_cast<std::size_t>(stage)]) receives_.at(turn) = true;
+    blocked_by_.fill(-1);
+    flat_of_.assign(d.flats.size(), -1);
     find_operations();
     find_triggers();
   }
 
   Program run() {
+    const std::size_t step_end = draft_.forward.size() + draft_.backward.size() + draft_.step.size();
+    for (std::size_t i = 0; i < draft_.start.size(); ++i)
+      if (draft_.start[i].stage == stage_) emit(draft_.start[i], step_end + i, -1);
     for (std::size_t t = 0; t < turns().size(); ++t) {
       const Turn& turn = turns()[t];
       const bool forward = turn.kind == TurnKind::forward;
@@ -112,25 +117,44 @@ class Unroller {
 
   void emit_step(std::size_t i) { emit(draft_.step[i].op, draft_.forward.size() + draft_.backward.size() + i, -1); }
 
+  // A flat tensor and the parameters that are views of it name each other: numbered first, filled in after.
   TensorId local_tensor(TensorId t) {
     TensorId& local = tensor_of_[static_cast<std::size_t>(t)];
-    if (local < 0) {
-      Tensor copy = tensor(draft_, t);
-      if (copy.view_of >= 0) copy.view_of = local_tensor(copy.view_of);
-      program_.tensors.push_back(std::move(copy));
-      local = static_cast<TensorId>(program_.tensors.size() - 1);
+    if (local >= 0) return local;
+    local = static_cast<TensorId>(program_.tensors.size());
+    program_.tensors.push_back(tensor(draft_, t));
+    const auto mine = [&]() -> Tensor& { return program_.tensors[static_cast<std::size_t>(local)]; };
+    if (const TensorId whole = mine().view_of; whole >= 0) {
+      const TensorId view_of = local_tensor(whole);
+      mine().view_of = view_of;
+    }
+    if (const std::int32_t flat = mine().flat; flat >= 0) {
+      const std::int32_t known = local_flat(flat);
+      mine().flat = known;
     }
     return local;
   }
 
+  std::int32_t local_flat(std::int32_t f) {
+    std::int32_t& local = flat_of_[static_cast<std::size_t>(f)];
+    if (local >= 0) return local;
+    local = static_cast<std::int32_t>(program_.flats.size());
+    program_.flats.emplace_back();
+    std::vector<FlatPiece> pieces = draft_.flats[static_cast<std::size_t>(f)];
+    for (FlatPiece& piece : pieces) piece.parameter = local_tensor(piece.parameter);
+    program_.flats[static_cast<std::size_t>(local)] = std::move(pieces);
+    return local;
+  }
+
   BufferId buffer(TensorId t, std::int32_t micro_batch) {
-    const std::int32_t slot = lasts_the_step(tensor(draft_, t).category) ? -1 : micro_batch;
+    const Tensor& what = tensor(draft_, t);
+    const std::int32_t slot = lasts_the_step(what.category) && !what.each_micro_batch ? -1 : micro_batch;
     auto& buffers = buffer_of_[static_cast<std::size_t>(t)];
     if (buffers.empty()) buffers.assign(static_cast<std::size_t>(slot < 0 ? 1 : count_), -1);
     BufferId& b = buffers[static_cast<std::size_t>(slot < 0 ? 0 : slot)];
     if (b < 0) {
       const TensorId whole = tensor(draft_, t).view_of;
-      const BufferId owner = whole >= 0 ? buffer(whole, -1) : -1;
+      const BufferId owner = whole >= 0 ? buffer(whole, slot) : -1;
       program_.buffers.push_back({local_tensor(t), slot});
       b = static_cast<BufferId>(program_.buffers.size() - 1);
       root_.push_back(owner >= 0 ? owner : b);
@@ -175,14 +199,14 @@ class Unroller {
     op.accumulate = accumulates(op);
     std::vector<BufferId> waits;
     for (const TensorId t : from.waits) waits.push_back(buffer(t, micro_batch));
-    order(op, waits);
+    order(op, from, waits);
     program_.ops.push_back(op);
   }
 
   // Gradients of parameters add up over micro-batches: the first writer sets, later ones add.
   bool accumulates(const Op& op) {
     if (op.role != Role::weight_gradient && op.role != Role::backward) return false;
-    if (is_communication(op.kind)) return false;
+    if (is_communication(op.kind) && op.kind != OpKind::reduce_scatter) return false;
     bool before = false;
     for (const BufferId b : program_.outputs(op)) {
       if (program_.tensor(b).category != Category::gradient) continue;
@@ -193,7 +217,7 @@ class Unroller {
   }
 
   // Dependencies on other streams, from who wrote and read the operands last; what is implied already is left out.
-  void order(Op& op, const std::vector<BufferId>& waits) {
+  void order(Op& op, const DraftOp& from, const std::vector<BufferId>& waits) {
     const auto self = static_cast<std::size_t>(op.stream);
     const auto id = static_cast<OpId>(program_.ops.size());
     Clock needed;
@@ -206,6 +230,17 @@ class Unroller {
     for (const BufferId b : program_.outputs(op)) {
       need(last_write_[root(b)]);
       need(last_read_[root(b)]);
+    }
+    if (from.ahead >= 0) {
+      const auto allowed = static_cast<std::size_t>(from.ahead) + 1;
+      gathered_.push_back(program_.outputs(op)[0]);
+      if (gathered_.size() > allowed) need(last_read_[root(gathered_[gathered_.size() - 1 - allowed])]);
+    }
+    if (op.stream == Stream::compute) {
+      need(blocked_by_);
+      blocked_by_.fill(-1);
+    } else if (from.blocking) {
+      blocked_by_[self] = id;
     }
     Clock known;
     known.fill(-1);
@@ -239,11 +274,13 @@ class Unroller {
   std::vector<ChunkOperations> operations_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>> triggers_;
   std::vector<TensorId> tensor_of_;
+  std::vector<std::int32_t> flat_of_;
+  std::vector<BufferId> gathered_;  // by the operations with DraftOp::ahead so far
   std::vector<std::vector<BufferId>> buffer_of_;
   std::vector<BufferId> root_;
   std::vector<Clock> last_write_, last_read_, clocks_;
   std::vector<bool> written_;
-  Clock newest_;
+  Clock newest_, blocked_by_;
 };
 
 }  // namespace

@@ -171,6 +171,13 @@ Work optimizer(const Operands& o) {
   return w;
 }
 
+// A pass over a list of gradients: 2 flops an element, or 1 and a write.
+Work squares(const Operands& o) {
+  double elements = 0;
+  for (const BufferId b : o.program.inputs(o.op)) elements += static_cast<double>(o.program.tensor(b).shape.elements());
+  return streaming(o, (o.op.kind == OpKind::squared_norm ? 2 : 1) * elements);
+}
+
 // Flops an element of the first input, forward and backward, of what streams over its operands; counted on the formulas
 // of sim/ops/ops.h with exp, tanh and divisions as about 5. They matter only on devices with very little vector rate.
 struct Row {
@@ -205,6 +212,8 @@ constexpr Row table[] = {
     {OpKind::max_pool, 9, 1, nullptr},
     {OpKind::mean_pool, 1, 1, nullptr},
     {OpKind::optimizer, 0, 0, optimizer},
+    {OpKind::squared_norm, 2, 2, squares},
+    {OpKind::clip, 1, 1, squares},
 };
 
 const Row* row_of(OpKind kind) {

@@ -35,11 +35,12 @@ std::string to_text(const Shape& s) {
 
 std::string_view to_text(OpKind k) {
   static constexpr std::array<std::string_view, op_kind_count> names{
-      "embedding",      "position",    "layer_norm", "rms_norm",  "linear",     "bias",          "rotary",
-      "attention",      "keys_values", "qk_norm",    "router",    "dispatch",   "expert_linear", "combine",
-      "gelu",           "swiglu",      "relu",       "add",       "logits_max", "logits_sum",    "cross_entropy",
-      "conv2d",         "batch_norm",  "max_pool",   "mean_pool", "optimizer",  "all_reduce",    "all_gather",
-      "reduce_scatter", "all_to_all",  "broadcast",  "permute",   "send",       "recv"};
+      "embedding",      "position",   "layer_norm",    "rms_norm", "linear",     "bias",
+      "rotary",         "attention",  "keys_values",   "qk_norm",  "router",     "dispatch",
+      "expert_linear",  "combine",    "gelu",          "swiglu",   "relu",       "add",
+      "logits_max",     "logits_sum", "cross_entropy", "conv2d",   "batch_norm", "max_pool",
+      "mean_pool",      "optimizer",  "squared_norm",  "clip",     "all_reduce", "all_gather",
+      "reduce_scatter", "all_to_all", "broadcast",     "permute",  "send",       "recv"};
   return names[static_cast<std::size_t>(k)];
 }
 

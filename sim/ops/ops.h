@@ -60,6 +60,8 @@ enum class OpKind : std::uint8_t {
   max_pool,       // attributes: kernel, stride, padding -> y, (index of the maximum, int32)
   mean_pool,      // (B,C,h,w) -> (B,C)
   optimizer,      // update of a list of parameters: reads gradients, changes parameters and states
+  squared_norm,   // gradients -> (1): the sum of their squares, each element of the model on one rank of a group only
+  clip,           // squared norm (1), gradients: scales these to at most the norm that the scenario allows
   // communication
   all_reduce,
   all_gather,

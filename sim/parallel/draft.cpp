@@ -26,9 +26,8 @@ TensorId add_like(Draft& d, TensorId model, std::string name, DType dtype, Categ
 }
 
 bool is_weight_gradient(const Draft& d, const DraftOp& op) {
-  return !is_communication(op.kind) && std::all_of(op.outputs.begin(), op.outputs.end(), [&](TensorId t) {
-    return tensor(d, t).category == Category::gradient;
-  });
+  return !op.outputs.empty() && std::all_of(op.outputs.begin(), op.outputs.end(),
+                                            [&](TensorId t) { return tensor(d, t).category == Category::gradient; });
 }
 
 Transition transition(Placement from, Placement to) {
@@ -56,19 +55,24 @@ void check_shape(const Draft& d, const DeviceMesh& mesh, TensorId id, std::vecto
 void check_list(const Draft& d, const std::vector<DraftOp>& ops, std::vector<bool>& written,
                 std::vector<std::string>& out) {
   const auto size = static_cast<TensorId>(d.tensors.size());
+  // A flat tensor is there when one of its parts was written: the parts are made by different operations.
+  const auto whole = [&](TensorId t) {
+    const TensorId of = tensor(d, t).view_of;
+    return static_cast<std::size_t>(of < 0 ? t : of);
+  };
   for (const DraftOp& op : ops) {
     const std::string what = fmt::format("{} {} of layer {}", to_text(op.kind), to_text(op.role), op.layer);
     for (const TensorId t : op.inputs) {
       if (t < 0 || t >= size)
         out.push_back(fmt::format("{}: operand {} out of range", what, t));
-      else if (!written[static_cast<std::size_t>(t)])
+      else if (!written[whole(t)])
         out.push_back(fmt::format("{}: reads {} before it is written", what, tensor(d, t).name));
     }
     for (const TensorId t : op.outputs) {
       if (t < 0 || t >= size)
         out.push_back(fmt::format("{}: result {} out of range", what, t));
       else
-        written[static_cast<std::size_t>(t)] = true;
+        written[whole(t)] = written[static_cast<std::size_t>(t)] = true;
     }
   }
 }

@@ -2,6 +2,7 @@
 // spelled out. Lists grow and shrink here; sim/build/unroll.cpp turns the finished draft into compact programs.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct DraftOp {
   int stage = 0;
   int chunk = 0;     // of the stage's chunks
   int peer = 0;      // point to point
-  int message = -1;  // point to point: number of the transfer, equal on both sides
+  int message = -1;  // number of the transfer, equal on all programs that take part; -1: the same operation everywhere
+  int ahead = -1;    // gathers: starts when all but this many of those before it have been used; -1: at any time
+  bool blocking = false;  // communication: computing goes on when it has ended
   std::vector<TensorId> inputs, outputs;
   std::vector<TensorId> waits;  // must be there before it starts, though it does not read them
 };
@@ -33,12 +36,22 @@ struct StepOp {
   int after = -1;
 };
 
+// What a rank updates where it keeps the optimizer states of its shard alone.
+struct ShardUpdate {
+  int stage = 0, layer = -1;
+  TensorId gradient = -1, parameter = -1;  // shards of flat tensors
+  std::optional<DraftOp> gather;           // of the updated parameters, where every rank keeps all of them
+};
+
 struct Draft {
   std::vector<Tensor> tensors;
   std::vector<ModelParameter> parameters;
   std::vector<TensorId> parameter_tensor;  // by model parameter
   std::vector<DraftOp> forward, backward;
+  std::vector<DraftOp> start;  // before the first micro-batch
   std::vector<StepOp> step;
+  std::vector<ShardUpdate> shards;
+  std::vector<std::vector<FlatPiece>> flats;  // as Program::flats
   std::vector<std::string> layers;
   std::vector<int> piece_of_layer;                 // of the model along its layers; PipelineShape says where it lies
   std::vector<Turns> turns;                        // by stage
@@ -52,7 +65,7 @@ const Tensor& tensor(const Draft&, TensorId);
 // A tensor with this one's shapes and placement, but another name, type and category.
 TensorId add_like(Draft&, TensorId model, std::string name, DType, Category);
 
-// Yields nothing but gradients of parameters: a schedule may put it off.
+// Yields nothing but gradients of parameters, or reduces them: a schedule may put it off.
 bool is_weight_gradient(const Draft&, const DraftOp&);
 
 // What a change of placement on one axis needs.
@@ -73,6 +86,6 @@ void expert_parallel(Draft&, const Scenario&);    // shares of the experts, all-
 void pipeline_cut(Draft&, const Scenario&);       // layers to stages, sends and receives
 void recompute(Draft&, const Scenario&);          // forward passes again before their backward passes
 void pipeline_schedule(Draft&, const Scenario&);  // the order of micro-batches on every stage
-void data_parallel(Draft&, const Scenario&);      // gradient buckets and their all-reduces
+void data_parallel(Draft&, const Scenario&);      // gradient buckets, what is sharded over replicas, and its collectives
 
 }  // namespace trainwire

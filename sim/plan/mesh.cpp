@@ -1,5 +1,7 @@
 #include "sim/plan/mesh.h"
 
+#include <algorithm>
+
 namespace trainwire {
 namespace {
 
@@ -12,22 +14,27 @@ bool spans(Axis group, Axis axis) {
 }  // namespace
 
 std::string_view to_text(Axis a) {
-  static constexpr std::array<std::string_view, group_count> names{"tensor",   "context",  "expert",         "data",
-                                                                   "pipeline", "gradient", "expert-gradient"};
+  static constexpr std::array<std::string_view, group_count> names{
+      "tensor", "context", "expert", "data", "pipeline", "replica", "gradient", "expert-gradient"};
   return names[static_cast<std::size_t>(a)];
 }
 
 DeviceMesh::DeviceMesh()
     : DeviceMesh({1, 1, 1, 1, 1}, {Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline}) {}
 
-DeviceMesh::DeviceMesh(std::array<int, axis_count> degrees, std::array<Axis, axis_count> order) : order_(order) {
+DeviceMesh::DeviceMesh(std::array<int, axis_count> degrees, const std::array<Axis, ordered_axes>& order) {
+  auto next = order_.begin();
+  for (const Axis a : order) {
+    *next++ = a;
+    if (a == Axis::data) *next++ = Axis::replica;
+  }
   for (int group = 0; group < group_count; ++group) {
     int& degree = degrees_[static_cast<std::size_t>(group)];
     degree = 1;
-    for (const Axis a : order)
-      if (spans(static_cast<Axis>(group), a)) degree *= degrees[static_cast<std::size_t>(a)];
+    for (const Axis a : order_)
+      if (spans(static_cast<Axis>(group), a)) degree *= std::max(1, degrees[static_cast<std::size_t>(a)]);
   }
-  for (const Axis a : order) {
+  for (const Axis a : order_) {
     stride_[static_cast<std::size_t>(a)] = size_;
     size_ *= degree(a);
   }

@@ -9,25 +9,28 @@ namespace trainwire {
 
 using Rank = std::int32_t;
 
-// The mesh has five axes. The last two name groups over several of them: the ranks that add their gradients up.
+// The mesh has six axes. `replica`: groups that shard the data axis each for itself and copy one another (hybrid
+// sharding); right outside data. The last two name groups over several axes: the ranks that add their gradients up.
 enum class Axis : std::uint8_t {
   tensor,
   context,
   expert,
   data,
   pipeline,
+  replica,
   gradient,         // context x expert x data: share every parameter that is not an expert's
   expert_gradient,  // context x data: share the parameters of the same experts
 };
-constexpr int axis_count = 5;   // of the mesh
-constexpr int group_count = 7;  // that collectives may name
+constexpr int axis_count = 6;    // of the mesh
+constexpr int ordered_axes = 5;  // those whose order a scenario chooses
+constexpr int group_count = 8;   // that collectives may name
 std::string_view to_text(Axis);
 
 class DeviceMesh {
  public:
   DeviceMesh();  // one rank
-  // degrees by Axis; `order` lists every axis, innermost (fastest varying, nearest wires) first.
-  DeviceMesh(std::array<int, axis_count> degrees, std::array<Axis, axis_count> order);
+  // degrees by Axis, 0 meaning 1; `order`: innermost (fastest varying, nearest wires) first, without `replica`.
+  DeviceMesh(std::array<int, axis_count> degrees, const std::array<Axis, ordered_axes>& order);
 
   int size() const { return size_; }
   int degree(Axis a) const { return degrees_[static_cast<std::size_t>(a)]; }

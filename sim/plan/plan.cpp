@@ -14,7 +14,7 @@ std::string_view to_text(Category c) {
 
 std::string_view to_text(Stream s) {
   static constexpr std::array<std::string_view, stream_count> names{
-      "compute", "tensor", "context", "expert", "data", "pipeline-send", "pipeline-receive"};
+      "compute", "tensor", "context", "expert", "data", "pipeline-send", "pipeline-receive", "replica"};
   return names[static_cast<std::size_t>(s)];
 }
 

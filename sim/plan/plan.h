@@ -51,11 +51,21 @@ struct Tensor {
   std::int64_t offset = 0;    // in elements of view_of
   std::int32_t parameter = -1;  // parameters, their gradients and states: index of the model's parameter (Plan::parameters)
   Routed routed{};
+  std::int32_t flat = -1;       // parameters laid end to end: into Program::flats. A view of such a tensor that is sharded
+                                // on an axis lies at coordinate · elements inside it
+  bool each_micro_batch = false;  // a parameter or gradient that is there for one micro-batch alone
+  bool gathered = false;          // a parameter that an all-gather makes before use: no part of what the rank keeps
   double bytes() const { return static_cast<double>(shape.elements()) * bytes_of(dtype); }
   // Elements that an execution has to make room for.
   std::int64_t storage() const {
     return routed.parts == 0 ? shape.elements() : routed.parts * (routed.experts + routed.rows * shape[shape.rank - 1]);
   }
+};
+
+// What lies where in a flat tensor: a parameter of the rank (its shape, placement, index) from element `offset` on.
+struct FlatPiece {
+  TensorId parameter = -1;
+  std::int64_t offset = 0;
 };
 
 // A tensor of one micro-batch, or of the whole step (micro_batch -1).
@@ -65,8 +75,8 @@ struct Buffer {
 };
 
 // Streams run their operations in order, each on its own; dependencies cross streams.
-enum class Stream : std::uint8_t { compute, tensor, context, expert, data, pipeline_send, pipeline_receive };
-constexpr int stream_count = 7;
+enum class Stream : std::uint8_t { compute, tensor, context, expert, data, pipeline_send, pipeline_receive, replica };
+constexpr int stream_count = 8;
 std::string_view to_text(Stream);
 
 struct Range {
@@ -81,7 +91,7 @@ struct Op {
   Stream stream = Stream::compute;
   Axis axis = Axis::tensor;     // communication: whose group
   Reduction reduction = Reduction::sum;
-  bool accumulate = false;      // weight gradients: add to what is there
+  bool accumulate = false;      // weight gradients, reduce_scatter: add to what is there
   std::int16_t layer = -1;
   std::int32_t micro_batch = -1;
   std::uint16_t attributes = 0;  // into Program::attributes
@@ -97,6 +107,7 @@ struct Program {
   int stage = 0;
   std::vector<Op> ops;  // in an order that respects all dependencies
   std::vector<Tensor> tensors;
+  std::vector<std::vector<FlatPiece>> flats;  // ordered by offset
   std::vector<Buffer> buffers;
   std::vector<BufferId> operands;
   std::vector<OpId> dependencies;

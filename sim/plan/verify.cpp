@@ -21,28 +21,28 @@ std::string place(const Program& p, std::size_t op) {
 
 // The buffer that holds each buffer's memory: itself, or the one it is a view of.
 std::vector<std::size_t> roots(const Program& p) {
-  std::map<TensorId, std::size_t> whole;
-  for (std::size_t b = 0; b < p.buffers.size(); ++b)
-    if (p.buffers[b].micro_batch < 0) whole[p.buffers[b].tensor] = b;
+  std::map<std::pair<TensorId, std::int32_t>, std::size_t> whole;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) whole[{p.buffers[b].tensor, p.buffers[b].micro_batch}] = b;
   std::vector<std::size_t> root(p.buffers.size());
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const TensorId of = p.tensor(static_cast<BufferId>(b)).view_of;
-    root[b] = of < 0 ? b : whole.at(of);
+    root[b] = of < 0 ? b : whole.at({of, p.buffers[b].micro_batch});
   }
   return root;
 }
 
-// Parameters, optimizer states and inputs exist before the step; everything else must be written first.
+// Parameters that are not gathered, optimizer states and inputs exist before the step; all else must be written first.
 void check_operands(const Program& p, const std::vector<std::size_t>& root, Violations& out) {
   std::vector<bool> written(p.buffers.size(), false);
-  const auto exists_before = [](Category c) {
-    return c == Category::parameter || c == Category::optimizer || c == Category::input;
+  const auto exists_before = [](const Tensor& t) {
+    return (t.category == Category::parameter && !t.gathered) || t.category == Category::optimizer ||
+           t.category == Category::input;
   };
   for (std::size_t i = 0; i < p.ops.size() && out.size() < enough; ++i) {
     const Op& op = p.ops[i];
     for (const BufferId b : p.inputs(op))
       if (!written[static_cast<std::size_t>(b)] && !written[root[static_cast<std::size_t>(b)]] &&
-          !exists_before(p.tensor(b).category))
+          !exists_before(p.tensor(b)))
         out.push_back(fmt::format("{}: reads {} before it is written", place(p, i), p.tensor(b).name));
     for (const BufferId b : p.outputs(op)) {
       written[static_cast<std::size_t>(b)] = true;

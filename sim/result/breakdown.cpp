@@ -9,8 +9,8 @@ namespace trainwire {
 namespace {
 
 // When communications of several axes are under way at once, the innermost one counts: it is the one that blocks most.
-constexpr std::array<Axis, group_count> priority{Axis::tensor,          Axis::context,  Axis::expert,  Axis::data,
-                                                 Axis::expert_gradient, Axis::gradient, Axis::pipeline};
+constexpr std::array<Axis, group_count> priority{Axis::tensor,  Axis::context,         Axis::expert,   Axis::data,
+                                                 Axis::replica, Axis::expert_gradient, Axis::gradient, Axis::pipeline};
 
 bool is_mesh_axis(Axis a) { return static_cast<int>(a) < axis_count; }
 

@@ -117,6 +117,7 @@ Scenario read_scenario(const Value& root, const fs::path& file, Problems& proble
   s.strategy = section.strategy;
   if (model_known) check_model(s, degrees_known, checks);
   if (topology_known) check_devices(s, checks);
+  if (degrees_known) check_data(s, checks);
   return s;
 }
 
@@ -147,6 +148,10 @@ Scenario load_scenario(Value root, const fs::path& found, const std::vector<std:
 
   std::array<int, axis_count> degrees{};
   for (const Axis axis : s.strategy.order) degrees[static_cast<std::size_t>(axis)] = degree_of(s.strategy, axis);
+  if (s.strategy.data.sharding == Sharding::hsdp) {
+    degrees[static_cast<std::size_t>(Axis::data)] = s.strategy.data.shard;
+    degrees[static_cast<std::size_t>(Axis::replica)] = s.strategy.data.degree / s.strategy.data.shard;
+  }
   s.mesh = DeviceMesh(degrees, s.strategy.order);
   std::set<std::string> files;
   collect_files(root, files);

@@ -29,6 +29,9 @@ void read_collectives(Reader&, Scenario&);
 
 int& degree_of(Strategy&, Axis);
 
+// What `strategy.data` says beside its degree.
+void read_data(Reader&, Strategy&);
+
 // A problem found after reading, at the place where the dotted key was written (or would have been).
 class Checks {
  public:
@@ -49,6 +52,8 @@ void check_pipeline(const Scenario&, bool degrees_known, Checks&);
 // How sequences, heads and experts are shared out: sequence, context and expert parallelism.
 void check_shares(const Scenario&, Checks&);
 void check_devices(const Scenario&, Checks&);
+// Which keys go with which sharding; the size of hsdp's groups. Sets that where it is not given.
+void check_data(Scenario&, Checks&);
 
 // "8" or "4 or 8": the divisors of n nearest to `wanted`.
 std::string divisors_near(std::int64_t n, std::int64_t wanted);

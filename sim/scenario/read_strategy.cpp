@@ -11,9 +11,6 @@ namespace {
 
 constexpr Axis all_axes[] = {Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
-constexpr Named<Sharding> shardings[] = {{"none", Sharding::none},          {"zero1", Sharding::zero1, false},
-                                         {"zero2", Sharding::zero2, false}, {"zero3", Sharding::zero3, false},
-                                         {"fsdp", Sharding::fsdp, false},   {"hsdp", Sharding::hsdp, false}};
 constexpr Named<PipelineSchedule> schedules[] = {{"gpipe", PipelineSchedule::gpipe},
                                                  {"1f1b", PipelineSchedule::one_f_one_b},
                                                  {"interleaved", PipelineSchedule::interleaved},
@@ -58,9 +55,7 @@ void read_axis(Reader& reader, Axis axis, StrategySection& out) {
   read_degree(reader, axis, out);
   switch (axis) {
     case Axis::data:
-      s.data.sharding = read_name<Sharding>(reader, "sharding", shardings, s.data.sharding);
-      s.data.bucket = reader.quantity<Bytes>("bucket", s.data.bucket);
-      s.data.overlap = reader.flag("overlap", s.data.overlap);
+      read_data(reader, s);
       break;
     case Axis::tensor:
       s.tensor.sequence_parallel = reader.flag("sequence_parallel", s.tensor.sequence_parallel);
@@ -81,6 +76,8 @@ void read_axis(Reader& reader, Axis axis, StrategySection& out) {
     case Axis::gradient:
     case Axis::expert_gradient:
       break;
+    case Axis::replica:  // a part of the data axis
+      break;
   }
   reader.finish();
 }
@@ -94,7 +91,7 @@ void read_order(Reader& reader, Strategy& strategy) {
   std::vector<std::string> known;
   for (const Axis axis : strategy.order) known.emplace_back(to_text(axis));
   const std::string fix = "Example: [tensor, context, expert, data, pipeline], nearest wires first";
-  std::array<Axis, axis_count> order{};
+  std::array<Axis, ordered_axes> order{};
   bool sound = names.size() == order.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto found = std::find(known.begin(), known.end(), names[i]);
@@ -123,6 +120,7 @@ int& degree_of(Strategy& s, Axis axis) {
     case Axis::expert:
       return s.expert.degree;
     case Axis::data:
+    case Axis::replica:
       return s.data.degree;
     default:
       break;

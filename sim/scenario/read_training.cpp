@@ -53,6 +53,7 @@ Training read_training(const Value& section, Problems& problems) {
   read_recompute(reader, t);
   t.grad_dtype = read_name<DType>(reader, "grad_dtype", grad_dtypes, t.grad_dtype);
   t.framework = read_name<Framework>(reader, "framework", frameworks, t.framework);
+  t.gradient_clip = reader.number("gradient_clip", t.gradient_clip, 0, 1e9);
   t.learning_rate = reader.number("learning_rate", t.learning_rate, 0, 1e6);
   t.steps = static_cast<int>(reader.integer("steps", t.steps, 1, 1'000'000));
   t.seed = reader.integer("seed", t.seed, 0);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,20 +34,31 @@ struct Training {
   int recompute_segment = 1;          // full: so many blocks in a row keep one input
   DType grad_dtype = DType::fp32;
   Framework framework = Framework::none;  // whose kernels and host run the plan, for predictions
+  double gradient_clip = 0;      // the largest global norm of the gradients; 0: not clipped
   double learning_rate = 1e-3;   // executed runs
   int steps = 5;                 // executed runs: measured steps after one warm-up
   std::int64_t seed = 1;         // parameters and data
 };
 
 struct Strategy {
-  struct { int degree = 1; Sharding sharding = Sharding::none; Bytes bucket{25.0 * 1024 * 1024}; bool overlap = true; } data;
+  struct {
+    int degree = 1;
+    Sharding sharding = Sharding::none;
+    Bytes bucket{25.0 * 1024 * 1024};
+    bool overlap = true;
+    int prefetch = 1;                   // units gathered ahead of the one in use (sharded parameters)
+    // Unset: what frameworks do by default, see sharding_rule() in sim/parallel/data.h.
+    std::optional<bool> reshard_after_forward;  // gathered parameters go after forward and come again for backward
+    std::optional<bool> no_sync;                // gradients are reduced once a step, not after every micro-batch
+    int shard = 0;                              // hsdp: ranks that share one copy; 0: those of a node
+  } data;
   struct { int degree = 1; bool sequence_parallel = false; } tensor;
   struct { int degree = 1; PipelineSchedule schedule = PipelineSchedule::one_f_one_b; int interleave = 1;
            std::vector<std::int64_t> layers;  // blocks of each stage (interleaved: of each chunk, along the model); empty: evenly
            std::vector<Turns> turns; } pipeline;  // as_given: by stage
   struct { int degree = 1; ContextMethod method = ContextMethod::ring; } context;
   struct { int degree = 1; double imbalance = 0; std::int64_t seed = 1; } expert;  // imbalance: busiest over mean; 0: learnt
-  std::array<Axis, axis_count> order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
+  std::array<Axis, ordered_axes> order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 };
 
 // Each run of a simulation draws the speed of each device: log-normal, `spread` its standard deviation.
@@ -72,7 +84,8 @@ struct Scenario {
   std::array<std::string, group_count> collectives;  // by Axis: the algorithm to use, empty: chosen by size and wiring
   int world_size() const { return mesh.size(); }
   std::int64_t micro_batches() const {  // a replica runs in a step
-    return training.global_batch / (training.micro_batch * mesh.degree(Axis::data) * mesh.degree(Axis::expert));
+    const std::int64_t replicas = mesh.degree(Axis::data) * mesh.degree(Axis::replica) * mesh.degree(Axis::expert);
+    return training.global_batch / (training.micro_batch * replicas);
   }
   PipelineShape pipeline_shape() const { return trainwire::pipeline_shape(strategy, micro_batches()); }
 };

@@ -12,6 +12,8 @@
 #include "sim/build/build.h"
 #include "sim/parallel/schedules/schedules.h"
 #include "sim/scenario/pieces.h"
+#include "sim/result/allocator.h"
+#include "sim/verbs/memory_advice.h"
 #include "sim/verbs/output.h"
 
 namespace trainwire {
@@ -170,6 +172,22 @@ std::string route_text(const Scenario& s, const std::string& ends) {
   return text;
 }
 
+// Fits, fits but for what an allocator holds on top, or what to change.
+void add_memory_verdict(const Call& call, const Scenario& scenario, Explained& e) {
+  double peak = 0;
+  for (const StageMemory& stage : e.memory) peak = std::max(peak, stage.peak);
+  if (e.capacity_bytes <= 0 || peak * (1 + allocator_slack) <= e.capacity_bytes) return;
+  if (peak <= e.capacity_bytes) {
+    e.warnings.push_back(
+        fmt::format("memory is tight: allocators hold about {:.0f} % more than what is allocated (assumed)",
+                    100 * allocator_slack));
+    return;
+  }
+  for (const MemoryKnob& knob : memory_advice(call.positional[0], call.overrides, scenario, peak))
+    e.warnings.push_back(fmt::format(
+        "{} {}", knob.peak_bytes <= e.capacity_bytes ? "this would fit:" : "this helps:", to_text(knob, peak, 0)));
+}
+
 }  // namespace
 
 int explain(const Call& call) {
@@ -177,7 +195,8 @@ int explain(const Call& call) {
   std::optional<OutputFolder> folder;  // only where one is asked for
   if (!call.output.empty()) folder.emplace(call.output);
   const Plan plan = build_plan(scenario);
-  const Explained what = explained(scenario, plan);
+  Explained what = explained(scenario, plan);
+  add_memory_verdict(call, scenario, what);
   const bool list = call.own.count("ops") > 0 && !call.json;
   const std::string text =
       (call.json ? to_json(scenario, what) : to_text(scenario, what)) + "\n" + (list ? operations_text(plan) : "") +

@@ -7,6 +7,7 @@
 #include "sim/engine/simulate.h"
 #include "sim/result/report.h"
 #include "sim/scenario/scenario.h"
+#include "sim/verbs/memory_advice.h"
 #include "sim/verbs/output.h"
 #include "sim/verbs/sensitivity.h"
 
@@ -53,6 +54,18 @@ std::string further_answers(const Call& call, const Scenario& scenario, const Pl
   return text;
 }
 
+// What to change, and, where simulating took little, what that costs in time.
+void advise(const Call& call, const Scenario& scenario, const Report& report, const SimulateOptions& chosen) {
+  constexpr double little_s = 5;
+  std::function<double(const Scenario&, const Plan&)> seconds;
+  if (report.wall_s < little_s)
+    seconds = [&](const Scenario& s, const Plan& plan) { return simulate(s, plan, chosen).step_time_s; };
+  for (const MemoryKnob& knob : memory_advice(call.positional[0], call.overrides, scenario, report.peak_bytes, seconds))
+    fmt::print(stderr, "trainwire: {} {}\n",
+               knob.peak_bytes <= report.capacity_bytes ? "this would fit:" : "this helps:",
+               to_text(knob, report.peak_bytes, report.step_time_s));
+}
+
 }  // namespace
 
 int simulate_verb(const Call& call) {
@@ -75,6 +88,7 @@ int simulate_verb(const Call& call) {
   if (!report.fits) {
     fmt::print(stderr, "trainwire: this plan DOES NOT FIT: {} a device are needed, {} are there\n",
                to_text(Bytes(report.peak_bytes)), to_text(Bytes(report.capacity_bytes)));
+    advise(call, scenario, report, chosen);
     if (call.own.count("strict") > 0) return failed;
   }
   return done;

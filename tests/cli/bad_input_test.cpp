@@ -69,8 +69,8 @@ TEST_CASE("bad scenarios are refused with file and line, and no output is writte
        "cannot reach"},
       {"cycle of includes", "include: y.yaml\n", "y.yaml:1: include"},
       {"empty", "", "x.yaml:1: is empty"},
-      {"comes later", sound + "strategy: {data: {sharding: fsdp}}\n",
-       "x.yaml:4: strategy.data.sharding = fsdp: is not supported yet"},
+      {"does not go together", sound + "strategy: {data: {sharding: fsdp, shard: 4}}\n",
+       "x.yaml:4: strategy.data.shard = 4: is the size of hsdp's groups"},
   };
   const TestFolder folder("cli");
   std::filesystem::create_directories(folder.path / "bad");

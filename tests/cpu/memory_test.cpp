@@ -97,17 +97,11 @@ TEST_CASE("the owned parts of all ranks cover every parameter exactly once") {
       for (const ModelParameter& p : plan.parameters)
         holders.emplace_back(static_cast<std::size_t>(p.shape.elements()));
       for (Rank r = 0; r < plan.mesh.size(); ++r)
-        for (const BufferId b : owned_parameters(plan, r)) {
-          const Tensor& t = plan.program(r).tensor(b);
-          auto& parameter = holders[static_cast<std::size_t>(t.parameter)];
-          std::int64_t next = 0;
-          for_each_run(t, coordinates_of(plan.mesh, r), [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-            CHECK(local == next);
-            next += n;
-            for (std::int64_t i = 0; i < n; ++i) ++parameter[static_cast<std::size_t>(global + i)];
-          });
-          CHECK(next == t.shape.elements());
-        }
+        for_each_owned_run(plan, r,
+                           [&](BufferId, std::int32_t parameter, std::int64_t, std::int64_t global, std::int64_t n) {
+                             auto& elements = holders[static_cast<std::size_t>(parameter)];
+                             for (std::int64_t i = 0; i < n; ++i) ++elements[static_cast<std::size_t>(global + i)];
+                           });
       for (const auto& parameter : holders)
         CHECK(std::all_of(parameter.begin(), parameter.end(), [](int n) { return n == 1; }));
     }

@@ -42,13 +42,12 @@ inline Trained train_on_host(const Scenario& s, const Plan& plan, unsigned seed,
   for (const ModelParameter& p : plan.parameters)
     result.parameters.emplace_back(static_cast<std::size_t>(p.shape.elements()));
   for (Rank r = 0; r < plan.mesh.size(); ++r)
-    for (const BufferId b : owned_parameters(plan, r)) {
-      const Tensor& t = plan.program(r).tensor(b);
-      const std::vector<float> values = ranks[static_cast<std::size_t>(r)]->values(b);
-      for_each_run(t, coordinates_of(plan.mesh, r), [&](std::int64_t local, std::int64_t global, std::int64_t n) {
-        std::copy_n(values.data() + local, n, result.parameters[static_cast<std::size_t>(t.parameter)].data() + global);
-      });
-    }
+    for_each_owned_run(
+        plan, r,
+        [&](BufferId b, std::int32_t parameter, std::int64_t local, std::int64_t global, std::int64_t n) {
+          const std::vector<float> values = ranks[static_cast<std::size_t>(r)]->values(b);
+          std::copy_n(values.data() + local, n, result.parameters[static_cast<std::size_t>(parameter)].data() + global);
+        });
   return result;
 }
 

@@ -128,7 +128,7 @@ Plan on_axis(Axis axis, int ranks, const Program& program) {
   std::array<int, axis_count> degrees{1, 1, 1, 1, 1};
   degrees[static_cast<std::size_t>(axis)] = ranks;
   Plan plan;
-  plan.mesh = DeviceMesh(degrees, mesh(1, 1, 1).order());
+  plan.mesh = DeviceMesh(degrees, Strategy{}.order);
   plan.programs = {program};
   plan.program_of.assign(static_cast<std::size_t>(ranks), 0);
   return plan;

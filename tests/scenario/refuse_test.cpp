@@ -117,10 +117,7 @@ TEST_CASE("the order lists every axis once") {
 }
 
 TEST_CASE("what comes later is refused by name") {
-  check({{"strategy: {data: {sharding: zero1}}",
-          {"strategy.data.sharding = zero1: is not supported yet. Supported: none."}},
-         {"strategy: {data: {sharding: fsdp}}", {"strategy.data.sharding = fsdp: is not supported yet"}},
-         {"disturbances: [{slow: gpu3}]", {"x.yaml:5: disturbances[0]: names no disturbance"}}});
+  check({{"disturbances: [{slow: gpu3}]", {"x.yaml:5: disturbances[0]: names no disturbance"}}});
   CHECK_THAT(refusal(toy, {"training.precision=fp8"}), contains("training.precision = fp8: is not supported yet"));
 }
 
@@ -143,6 +140,37 @@ TEST_CASE("sequences, heads and experts that do not divide are refused with both
   CHECK_THAT(refusal(experts, {"strategy.expert=4"}), contains("must divide the 6 experts") && contains("Try 3 or 6"));
   CHECK_THAT(refusal(experts, {"strategy.expert.imbalance=4"}), contains("at least 1, and at most 3"));
   CHECK(refusal(experts, {"strategy.expert=2", "strategy.context=2", "strategy.expert.imbalance=1.5"}).empty());
+}
+
+TEST_CASE("keys of the data axis that do not go with its sharding are refused with those that do") {
+  check({{"strategy: {data: {sharding: zero4}}", {"must be one of none, zero1, zero2, zero3, fsdp, hsdp"}},
+         {"strategy: {data: {sharding: zero2, prefetch: 2}}",
+          {"strategy.data.prefetch = 2: has a meaning only where parameters are sharded", "zero3, fsdp or hsdp"}},
+         {"strategy: {data: {reshard_after_forward: false}}",
+          {"strategy.data.reshard_after_forward = false: has a meaning only where parameters are sharded"}},
+         {"strategy: {data: {sharding: zero2, no_sync: true}}",
+          {"strategy.data.no_sync = true: would keep whole gradients", "zero1 or fsdp"}},
+         {"strategy: {data: {no_sync: false}}", {"strategy.data.no_sync = false: is not supported without", "zero2"}},
+         {"strategy: {data: {sharding: fsdp, shard: 4}}",
+          {"strategy.data.shard = 4: is the size of hsdp's groups and has no meaning here"}},
+         {"strategy: {data: {sharding: hsdp, shard: 3}}",
+          {"strategy.data.shard = 3: must divide the data degree 8. Try 2 or 4"}}});
+}
+
+TEST_CASE("hybrid sharding shares parameters out within a node, or as the scenario says") {
+  const std::string two_nodes =
+      toy_model + "topology: {use: dgx-h100, nodes: 2}\ntraining: {sequence: 128, global_batch: 64}\n";
+  const auto mesh = [&](const std::string& strategy) { return load(two_nodes + strategy).mesh; };
+  const DeviceMesh plain = mesh("strategy: {data: {sharding: hsdp}}"),
+                   tensor = mesh("strategy: {tensor: 2, data: {sharding: hsdp}}"),
+                   given = mesh("strategy: {data: {sharding: hsdp, shard: 4}}");
+  CHECK(plain.degree(Axis::data) == 8);
+  CHECK(plain.degree(Axis::replica) == 2);
+  CHECK(tensor.degree(Axis::data) == 4);
+  CHECK(tensor.degree(Axis::replica) == 2);
+  CHECK(given.degree(Axis::data) == 4);
+  CHECK(given.degree(Axis::replica) == 4);
+  CHECK(given.size() == 16);
 }
 
 TEST_CASE("a choice that does not exist is refused with those that do") {
