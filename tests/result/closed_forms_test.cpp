@@ -10,11 +10,11 @@ using namespace trainwire::testing;
 
 namespace {
 
-// Bytes that stay for the whole step: what the curve starts with.
+// Bytes that stay for the whole step: what the curve has before the first operation.
 double kept(const Plan& plan) {
   Timeline timeline;
   timeline.step_time_s = 1;
-  timeline.ranks = {{0, std::vector<Span>(plan.programs[0].ops.size(), Span{0, 1})}};
+  timeline.ranks = {{0, std::vector<Span>(plan.programs[0].ops.size(), Span{0.5, 1})}};
   timeline.timeline_of = {0};
   return memory_curve(plan, timeline).front().bytes;
 }
