@@ -19,7 +19,8 @@ std::string percent(double part, double whole) {
 std::string rates(const Report& r) {
   const char* unit = r.vision ? "samples/s" : "tokens/s";
   std::string text = fmt::format("  {:<26} {}\n", "step time", seconds(r.step_time_s));
-  text += fmt::format("  {:<26} {:.6g} ({:.6g} a device)\n", unit, r.tokens_per_s, r.tokens_per_s / r.world_size);
+  const auto rate = [](double x) { return x < 1e4 ? fmt::format("{:.4g}", x) : fmt::format("{:.0f}", x); };
+  text += fmt::format("  {:<26} {} ({} a device)\n", unit, rate(r.tokens_per_s), rate(r.tokens_per_s / r.world_size));
   text += fmt::format("  {:<26} {:.3g} TFLOP/s", "model work a device", r.model_flops_per_s_per_gpu / 1e12);
   text += r.mfu > 0 ? fmt::format(", MFU {:.1f} %\n", 100 * r.mfu) : "\n";
   if (r.step_times_s.size() > 1) {
